@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <set>
 
 #include "base/input_error.hpp"
@@ -80,9 +83,7 @@ bool names(const std::vector<std::vector<Term>>& tensors, std::string_view ident
   });
 }
 
-}  // namespace
-
-Annotation parse_annotation(std::string_view text) {
+Annotation parsed(std::string_view text) {
   Annotation annotation{.text = std::string(text), .reductions = {}, .inputs = {}, .outputs = {}};
   Parser parser{.rest = text, .reductions = {}};
   annotation.inputs = parser.tensors(false);
@@ -95,6 +96,23 @@ Annotation parse_annotation(std::string_view text) {
   }
   annotation.reductions.assign(parser.reductions.begin(), parser.reductions.end());
   return annotation;
+}
+
+}  // namespace
+
+SharedAnnotation parse_annotation(std::string_view text) {
+  static std::map<std::string, SharedAnnotation, std::less<>> known;
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  const auto found = known.find(text);
+  if (found != known.end()) return found->second;
+  const auto annotation = std::make_shared<const Annotation>(parsed(text));
+  return known.emplace(text, annotation).first->second;
+}
+
+SharedAnnotation without_terms() {
+  static const auto none = std::make_shared<const Annotation>();
+  return none;
 }
 
 std::string to_text(const std::vector<Term>& terms, const std::vector<Term>& result) {

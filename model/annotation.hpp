@@ -1,6 +1,7 @@
 // The einops-like text that says what an operator does to dimensions: `b s k, n k -> b s n`.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,9 +25,15 @@ struct Annotation {
   std::vector<std::vector<Term>> outputs;
 };
 
+/// Operators with equal texts share one: a deep network has few.
+using SharedAnnotation = std::shared_ptr<const Annotation>;
+
 /// Throws BrokenPromise for text that is not of the grammar, or that marks an identifier of an
-/// output with `+`.
-Annotation parse_annotation(std::string_view text);
+/// output with `+`. Of equal texts it is the same annotation.
+SharedAnnotation parse_annotation(std::string_view text);
+
+/// That of an operator without operands.
+SharedAnnotation without_terms();
 
 /// Terms as an annotation writes them; `+` marks what `result` lacks, since that is summed over.
 std::string to_text(const std::vector<Term>& terms, const std::vector<Term>& result);

@@ -19,10 +19,10 @@ bool multiplies_activations(const Graph& graph, const Operator& op) {
 bool makes_pairs(const Graph& graph, const Operator& op) {
   if (!multiplies_activations(graph, op)) return false;
   const auto alone = [&](int mine, int other) {
-    return std::ranges::any_of(op.annotation.outputs[0], [&](const Term& term) {
+    return std::ranges::any_of(op.annotation->outputs[0], [&](const Term& term) {
       const std::string& name = term.identifiers.front();
-      return dimension_of(op.annotation.inputs[mine], name) >= 0 &&
-             dimension_of(op.annotation.inputs[other], name) < 0;
+      return dimension_of(op.annotation->inputs[mine], name) >= 0 &&
+             dimension_of(op.annotation->inputs[other], name) < 0;
     });
   };
   return alone(0, 1) && alone(1, 0);

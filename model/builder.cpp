@@ -49,8 +49,8 @@ OpId Builder::add(OpKind kind, const std::string& name, const std::string& annot
               .segment = static_cast<int>(graph_.segments.size()) - 1,
               .forward = -1,
               .combine = combine};
-  expects(op.inputs.size() == op.annotation.inputs.size(), "an annotation names every input");
-  expects(op.outputs.size() == op.annotation.outputs.size(), "an annotation names every output");
+  expects(op.inputs.size() == op.annotation->inputs.size(), "an annotation names every input");
+  expects(op.outputs.size() == op.annotation->outputs.size(), "an annotation names every output");
   graph_.operators.push_back(std::move(op));
   const OpId id = static_cast<OpId>(graph_.operators.size()) - 1;
   graph_.segments.back().forward.push_back(id);

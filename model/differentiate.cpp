@@ -80,10 +80,10 @@ class Differentiation {
     return graph_.tensors[tensor].requires_grad;
   }
   [[nodiscard]] Operand input(OpId id, std::size_t i) const {
-    return {graph_.operators[id].inputs[i], graph_.operators[id].annotation.inputs[i]};
+    return {graph_.operators[id].inputs[i], graph_.operators[id].annotation->inputs[i]};
   }
   [[nodiscard]] Operand output(OpId id, std::size_t i) const {
-    return {graph_.operators[id].outputs[i], graph_.operators[id].annotation.outputs[i]};
+    return {graph_.operators[id].outputs[i], graph_.operators[id].annotation->outputs[i]};
   }
 
   void emit(OpId forward, OpKind kind, Pass pass, const std::vector<Operand>& inputs,
@@ -99,7 +99,7 @@ class Differentiation {
     Operator op{.name = name + (second ? "2" : ""),
                 .kind = kind,
                 .pass = pass,
-                .annotation = {},
+                .annotation = without_terms(),
                 .inputs = {},
                 .outputs = {result.tensor},
                 .segment = origin.segment,

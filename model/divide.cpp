@@ -88,8 +88,8 @@ class Rewriting {
         divide_tensor(tensors[i], dimension, parts);
       }
     };
-    divide(op.inputs, op.annotation.inputs);
-    divide(op.outputs, op.annotation.outputs);
+    divide(op.inputs, op.annotation->inputs);
+    divide(op.outputs, op.annotation->outputs);
   }
 
   void divide_tensor(TensorId tensor, int dimension, int parts) {
@@ -129,7 +129,7 @@ class Rewriting {
     const TensorId whole = last.outputs.front();
     const std::string name = ".sum" + std::to_string(k);
     const TensorId result = k + 1 == parts ? whole : add_tensor(graph_.tensors[whole], name);
-    const std::vector<Term>& terms = last.annotation.outputs.front();
+    const std::vector<Term>& terms = last.annotation->outputs.front();
     const std::string dims = to_text(terms, terms);
     add({.name = last.name + name,
          .kind = OpKind::add,

@@ -12,7 +12,7 @@ namespace {
 /// again not counted: two forward; for the gradient of the queries two, for those of keys and
 /// values one.
 int attention_products(const Operator& op) {
-  const bool queries = dimension_of(op.annotation.outputs[0], "s") >= 0;
+  const bool queries = dimension_of(op.annotation->outputs[0], "s") >= 0;
   return op.pass == Pass::forward || queries ? 2 : 1;
 }
 
@@ -20,7 +20,7 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
   const Operator& forward = op.forward < 0 ? op : graph.operators[op.forward];
   const Tensor& queries = graph.tensors[forward.inputs[0]];
   const Tensor& keys = graph.tensors[forward.inputs[1]];
-  const int position = dimension_of(forward.annotation.inputs[1], "t");
+  const int position = dimension_of(forward.annotation->inputs[1], "t");
   return Flops{2.0 * attention_products(op) * static_cast<double>(element_count(queries)) *
                static_cast<double>(keys.shape[position])};
 }
@@ -53,8 +53,8 @@ Flops flops(const Graph& graph, const Operator& op) {
       }
     }
   };
-  collect(op.inputs, op.annotation.inputs);
-  collect(op.outputs, op.annotation.outputs);
+  collect(op.inputs, op.annotation->inputs);
+  collect(op.outputs, op.annotation->outputs);
   double product = 2 * filled;
   for (const auto& [identifier, size] : sizes) product *= size;
   return Flops{product};
@@ -70,7 +70,7 @@ Flops step_flops(const Graph& graph) {
 OpId product_without(const Graph& graph, const std::string& dimension) {
   const auto found = std::ranges::find_if(graph.operators, [&](const Operator& op) {
     return op.kind == OpKind::contraction && op.pass == Pass::forward &&
-           !may_split(op.annotation, dimension);
+           !may_split(*op.annotation, dimension);
   });
   return found == graph.operators.end() ? -1 : static_cast<OpId>(found - graph.operators.begin());
 }

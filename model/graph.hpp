@@ -72,7 +72,7 @@ struct Operator {
   std::string name;
   OpKind kind = OpKind::add;
   Pass pass = Pass::forward;
-  Annotation annotation;
+  SharedAnnotation annotation = without_terms();
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
   int segment = 0;

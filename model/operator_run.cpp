@@ -48,10 +48,10 @@ class Search {
   /// nullopt where it cannot, since an operand comes divided from elsewhere.
   [[nodiscard]] std::optional<Split> sources_of(OpId id, const std::string& identifier) const {
     const Operator& op = graph_.operators[id];
-    if (!may_split(op.annotation, identifier)) return std::nullopt;
+    if (!may_split(*op.annotation, identifier)) return std::nullopt;
     Split sources;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      const int dimension = dimension_of(op.annotation.inputs[i], identifier);
+      const int dimension = dimension_of(op.annotation->inputs[i], identifier);
       const TensorId tensor = op.inputs[i];
       if (dimension < 0) continue;
       if (graph_.tensors[tensor].role == Role::parameter) {
@@ -62,7 +62,7 @@ class Search {
       if (source < 0 || graph_.operators[source].segment != op.segment) return std::nullopt;
       const Operator& from = graph_.operators[source];
       const auto output = std::ranges::find(from.outputs, tensor) - from.outputs.begin();
-      sources[source] = from.annotation.outputs[output][dimension].identifiers.front();
+      sources[source] = from.annotation->outputs[output][dimension].identifiers.front();
     }
     return sources;
   }
@@ -74,7 +74,7 @@ class Search {
       const Operator& op = graph_.operators[id];
       if (id == last) continue;
       for (std::size_t o = 0; o < op.outputs.size(); ++o) {
-        const int dimension = dimension_of(op.annotation.outputs[o], name);
+        const int dimension = dimension_of(op.annotation->outputs[o], name);
         if (dimension < 0 || !read_within(op.outputs[o], dimension, split)) return false;
       }
     }
@@ -89,7 +89,7 @@ class Search {
       if (found == split.end()) return false;
       const Operator& op = graph_.operators[reader];
       const auto input = std::ranges::find(op.inputs, tensor) - op.inputs.begin();
-      return dimension_of(op.annotation.inputs[input], found->second) == dimension;
+      return dimension_of(op.annotation->inputs[input], found->second) == dimension;
     });
   }
 
@@ -113,7 +113,7 @@ std::vector<OperatorRun> operator_runs(const Graph& graph) {
   for (OpId id = 0; id < static_cast<OpId>(graph.operators.size()); ++id) {
     const Operator& op = graph.operators[id];
     if (!multiplies_parameter(graph, op)) continue;
-    for (const std::string& identifier : op.annotation.reductions) {
+    for (const std::string& identifier : op.annotation->reductions) {
       if (auto run = search.ending(id, identifier)) result.push_back(std::move(*run));
     }
   }

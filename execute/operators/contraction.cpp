@@ -90,8 +90,8 @@ std::string refusal_of_product(const model::Graph& /*graph*/, const model::Opera
   const auto named = [](const std::vector<model::Term>& terms) {
     return dimensions(terms, std::vector<std::int64_t>(terms.size(), 1));
   };
-  const bool fits = matrices_of(named(op.annotation.inputs[0]), named(op.annotation.inputs[1]),
-                                named(op.annotation.outputs[0]))
+  const bool fits = matrices_of(named(op.annotation->inputs[0]), named(op.annotation->inputs[1]),
+                                named(op.annotation->outputs[0]))
                         .has_value();
   return fits ? "" : "a product whose dimensions do not lie side by side";
 }
@@ -105,9 +105,9 @@ void contraction(const Application<T>& a) {
 }  // namespace
 
 Product product_of(const Shapes& s) {
-  const auto matrices = matrices_of(dimensions(s.op.annotation.inputs[0], s.inputs[0]->shape()),
-                                    dimensions(s.op.annotation.inputs[1], s.inputs[1]->shape()),
-                                    dimensions(s.op.annotation.outputs[0], s.outputs[0]->shape()));
+  const auto matrices = matrices_of(dimensions(s.op.annotation->inputs[0], s.inputs[0]->shape()),
+                                    dimensions(s.op.annotation->inputs[1], s.inputs[1]->shape()),
+                                    dimensions(s.op.annotation->outputs[0], s.outputs[0]->shape()));
   expects(matrices.has_value(), "operands of a product fit each other");
   const auto& [rows, columns, swapped] = *matrices;
   return {.shape = {.m = rows.rows,

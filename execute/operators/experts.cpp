@@ -36,7 +36,7 @@ void combine(const Application<T>& a) {
   if (a.op.pass == model::Pass::forward)
     return kernels::from_slots<T>(slots_of(slots, a.inputs[0]->region), a.in(2), a.in(0), a.in(1),
                                   a.out(0));
-  const bool to_experts = model::dimension_of(a.op.annotation.outputs[0], "expert") == 0;
+  const bool to_experts = model::dimension_of(a.op.annotation->outputs[0], "expert") == 0;
   if (to_experts)
     return kernels::to_slots<T>(slots_of(slots, a.outputs[0]->region), a.in(2), a.in(0), a.in(1),
                                 a.out(0));

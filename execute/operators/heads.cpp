@@ -170,7 +170,7 @@ std::string refusal_of_rotary(const model::Graph& graph, const model::Operator& 
 }  // namespace
 
 std::vector<HeadsCopy> heads_of(const Shapes& s) {
-  const model::Annotation& terms = s.forward().annotation;
+  const model::Annotation& terms = *s.forward().annotation;
   if (s.forward().kind == OpKind::merge_heads) {
     HeadsCopy copy =
         layout_of(terms.inputs[0], s.is_forward() ? *s.inputs[0] : *s.outputs[0],
@@ -194,7 +194,7 @@ std::vector<HeadsCopy> heads_of(const Shapes& s) {
 
 RotaryPositions rotary_of(const Shapes& s) {
   const std::vector<std::int64_t> shape = s.inputs[0]->shape();
-  const std::size_t token = place_of(s.forward().annotation.inputs[0], "s");
+  const std::size_t token = place_of(s.forward().annotation->inputs[0], "s");
   const bool of_heads = token + 2 == shape.size();
   const std::int64_t size = of_heads ? shape.back() : head_size(s.graph, s.forward());
   RotaryPositions result{.turn = {.heads = s.inputs[0]->size() / (shape[token] * size),

@@ -19,7 +19,7 @@ std::int64_t vectors_of(const Application<T>& a, const std::vector<model::Term>&
   const auto leads = [](const std::vector<model::Term>& of) {
     return of.front().identifiers.front();
   };
-  return leads(terms) == leads(a.op.annotation.inputs[0]) ? vectors.region.shape().front() : 1;
+  return leads(terms) == leads(a.op.annotation->inputs[0]) ? vectors.region.shape().front() : 1;
 }
 
 /// The block of so many equal ones.
@@ -36,7 +36,7 @@ void sum(const Application<T>& a) {
   const Value<T>&rows = *a.inputs[0], &vectors = *a.inputs[1];
   if (vectors.region.size() == rows.region.size())
     return kernels::add<T>(a.in(0), a.in(1), a.out(0));
-  const std::int64_t blocks = vectors_of(a, a.op.annotation.inputs[1], vectors);
+  const std::int64_t blocks = vectors_of(a, a.op.annotation->inputs[1], vectors);
   const kernels::Rows block{.rows = rows.region.size() / vectors.region.size(),
                             .columns = vectors.region.size() / blocks};
   for (std::int64_t i = 0; i < blocks; ++i)
@@ -48,7 +48,7 @@ void sum(const Application<T>& a) {
 template <typename T>
 void bias_gradient(const Application<T>& a) {
   const Value<T>&rows = *a.inputs[0], &vectors = *a.outputs[0];
-  const std::int64_t blocks = vectors_of(a, a.op.annotation.outputs[0], vectors);
+  const std::int64_t blocks = vectors_of(a, a.op.annotation->outputs[0], vectors);
   const kernels::Rows block{.rows = rows.region.size() / vectors.region.size(),
                             .columns = vectors.region.size() / blocks};
   std::vector<T> sums(static_cast<std::size_t>(vectors.region.size()));

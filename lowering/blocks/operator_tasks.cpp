@@ -153,10 +153,10 @@ cost::Kernel OperatorTasks::kernel_alone(const OperatorPart& part) const {
   Shapes outputs;
   for (std::size_t i = 0; i < op.inputs.size(); ++i)
     inputs.push_back(
-        shape_of(operand_of(op.inputs[i], op.annotation.inputs[i]), part.reads[i], c_.grid));
+        shape_of(operand_of(op.inputs[i], op.annotation->inputs[i]), part.reads[i], c_.grid));
   for (std::size_t i = 0; i < op.outputs.size(); ++i)
     outputs.push_back(
-        shape_of(operand_of(op.outputs[i], op.annotation.outputs[i]), part.leaves[i], c_.grid));
+        shape_of(operand_of(op.outputs[i], op.annotation->outputs[i]), part.leaves[i], c_.grid));
   cost::Kernel kernel =
       on_cast_operands(kernel_of(graph_, op, inputs, outputs, c_.stack), graph_, op, c_.precision);
   if (op.pass == model::Pass::weight_gradient) {

@@ -34,7 +34,7 @@ std::vector<TokenSlice> token_slices(const strategies::Plan& plan) {
   if (plan.token_slices.empty()) return {TokenSlice{}};
   const model::Graph& graph = plan.graph();
   const model::Operator& softmax = causal_softmax(graph);
-  const std::vector<model::Term>& terms = softmax.annotation.inputs[0];
+  const std::vector<model::Term>& terms = softmax.annotation->inputs[0];
   const std::int64_t total = graph.tensors[softmax.inputs[0]].shape[terms.size() - 2];
   if (graph.tensors[softmax.inputs[0]].shape.back() != total)
     throw refusal("as many keys as queries, no prefix of keys", graph.name);
@@ -84,7 +84,7 @@ model::Graph sliced(const model::Graph& graph, const TokenSlice& slice) {
   for (const model::Operator& op : graph.operators) {
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       if (resident.contains(op.outputs[i])) continue;
-      const std::vector<model::Term>& terms = op.annotation.outputs[i];
+      const std::vector<model::Term>& terms = op.annotation->outputs[i];
       std::vector<std::int64_t>& shape = result.tensors[op.outputs[i]].shape;
       const bool shared = names(terms, slice.keys) && !names(terms, slice.tokens);
       if (!shared) shape = operand_shape(graph.tensors[op.outputs[i]].shape, terms, slice);

@@ -34,9 +34,9 @@ std::map<std::string, std::int64_t> sizes(const std::vector<model::Term>& terms,
 
 void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shapes& inputs,
                     const Shapes& outputs) {
-  const auto a = sizes(op.annotation.inputs[0], inputs[0]);
-  const auto b = sizes(op.annotation.inputs[1], inputs[1]);
-  const auto c = sizes(op.annotation.outputs[0], outputs[0]);
+  const auto a = sizes(op.annotation->inputs[0], inputs[0]);
+  const auto b = sizes(op.annotation->inputs[1], inputs[1]);
+  const auto c = sizes(op.annotation->outputs[0], outputs[0]);
   kernel.m = kernel.n = kernel.k = kernel.batch = 1;
   for (const auto& [name, size] : a) {
     std::int64_t& target = !c.contains(name)  ? kernel.k
@@ -58,8 +58,8 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
 Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
   const bool forward = op.pass == model::Pass::forward;
   const std::size_t queries = forward ? 0 : 1;  // what comes back for the output stands before them
-  const int tokens = model::dimension_of(op.annotation.inputs[queries + 1], "t");
-  const bool of_queries = model::dimension_of(op.annotation.outputs[0], "s") >= 0;
+  const int tokens = model::dimension_of(op.annotation->inputs[queries + 1], "t");
+  const bool of_queries = model::dimension_of(op.annotation->outputs[0], "s") >= 0;
   const int products = forward ? 2 : of_queries ? 3 : 1;
   constexpr double unmasked = 0.5;
   return Flops{2 * unmasked * products * product(inputs[queries]) *

@@ -117,14 +117,14 @@ Mask mask_of(const Plan& plan, model::OpId id, std::size_t i, const OperatorPart
              bool output) {
   const model::Operator& op = plan.graph().operators[id];
   const model::Tensor& tensor = plan.graph().tensors[output ? op.outputs[i] : op.inputs[i]];
-  const auto& terms = output ? op.annotation.outputs[i] : op.annotation.inputs[i];
+  const auto& terms = output ? op.annotation->outputs[i] : op.annotation->inputs[i];
   const bool uneven = !divides_evenly(plan, forward_of(plan, id));
   const std::vector<int> at = placement::coordinates_in(parts.sizes, part);
   Mask mask = placement::whole(tensor.shape);
   for (std::size_t axis = 0; axis < at.size(); ++axis) {
     if (parts.dims[axis].empty()) continue;
     const int dim = model::dimension_of(terms, parts.dims[axis]);
-    if (output && model::is_reduction(op.annotation, parts.dims[axis])) {
+    if (output && model::is_reduction(*op.annotation, parts.dims[axis])) {
       mask = split_value(mask, at[axis], parts.sizes[axis]);
     } else if (dim >= 0) {
       mask = divide(mask, tensor, dim, parts.elements[axis], at[axis], parts.sizes[axis], uneven,
@@ -198,14 +198,14 @@ std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::
 
 Layout input_layout(const model::Operator& op, std::size_t i,
                     const std::vector<std::string>& split) {
-  return layout_of(op.annotation.inputs[i], split);
+  return layout_of(op.annotation->inputs[i], split);
 }
 
 Layout output_layout(const model::Operator& op, std::size_t i,
                      const std::vector<std::string>& split) {
-  Layout layout = layout_of(op.annotation.outputs[i], split);
+  Layout layout = layout_of(op.annotation->outputs[i], split);
   for (std::size_t axis = 0; axis < split.size(); ++axis) {
-    if (model::is_reduction(op.annotation, split[axis])) layout[axis] = {AxisRole::partial};
+    if (model::is_reduction(*op.annotation, split[axis])) layout[axis] = {AxisRole::partial};
   }
   return layout;
 }

@@ -148,7 +148,7 @@ std::string structure_key(const strategies::Plan& plan, const placement::Grid& g
     for (const model::OpId id : *ops) {
       const Operator& op = graph.operators[id];
       key += "\n" + name_within(graph, op) + ":" + std::to_string(static_cast<int>(op.kind)) +
-             op.annotation.text;
+             op.annotation->text;
       key += division_key(plan, grid, id);
       places(op.inputs);
       key += ">";

@@ -31,7 +31,7 @@ void divide_sequences(Plan& plan, const Options& options) {
   const placement::Axis ranks{
       .name = "context", .size = options.context, .stride = options.stride("cp")};
   for (const model::OpId op : plan.operators()) {
-    const bool tokens = model::may_split(plan.graph().operators[op].annotation, "s");
+    const bool tokens = model::may_split(*plan.graph().operators[op].annotation, "s");
     plan.assign(plan.trans(op, {.dim = tokens ? "s" : "", .parts = ranks.size}), ranks);
   }
 }

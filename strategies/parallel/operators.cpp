@@ -11,7 +11,7 @@ namespace {
 
 bool applies(const std::pair<std::string, std::string>& entry, const model::Operator& op) {
   const auto& [pattern, dim] = entry;
-  return matches(op.name, pattern) && (dim.empty() || model::may_split(op.annotation, dim));
+  return matches(op.name, pattern) && (dim.empty() || model::may_split(*op.annotation, dim));
 }
 
 }  // namespace

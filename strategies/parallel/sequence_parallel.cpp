@@ -8,7 +8,7 @@
 namespace stratagem::strategies {
 
 bool divides_tokens(const model::Operator& op, const Options& options) {
-  return options.division.tokens && model::may_split(op.annotation, "s");
+  return options.division.tokens && model::may_split(*op.annotation, "s");
 }
 
 namespace {

@@ -35,7 +35,7 @@ class TensorDivision {
     if (!dim.empty() && dim == usual) note_outputs(op, dim);
     // Rows of a divided table are summed where they are looked up: residual sums begin with them.
     const bool leaves_sums =
-        op.kind != OpKind::embedding && model::is_reduction(op.annotation, dim);
+        op.kind != OpKind::embedding && model::is_reduction(*op.annotation, dim);
     if (leaves_sums || (sums && dim.empty())) partial_.insert(op.outputs.begin(), op.outputs.end());
     return dim;
   }
@@ -45,8 +45,8 @@ class TensorDivision {
   /// them.
   [[nodiscard]] std::string usual_dimension(const Operator& op) const {
     if (const auto incoming = divided_.find(op.inputs[0]); incoming != divided_.end()) {
-      const std::string dim = op.annotation.inputs[0][incoming->second].identifiers.front();
-      return model::may_split(op.annotation, dim) ? dim : "";
+      const std::string dim = op.annotation->inputs[0][incoming->second].identifiers.front();
+      return model::may_split(*op.annotation, dim) ? dim : "";
     }
     if (op.kind == OpKind::embedding) return "vocabulary";
     if (is_bias_by_distance(op)) return "heads";
@@ -69,7 +69,7 @@ class TensorDivision {
   /// together with the others, or where they become heads (queries alone); a tied table is divided
   /// as it was for the lookup.
   [[nodiscard]] std::string columns(const Operator& op) const {
-    const std::vector<model::Term>& terms = op.annotation.inputs[1];
+    const std::vector<model::Term>& terms = op.annotation->inputs[1];
     if (const auto tied = tables_.find(op.inputs[1]); tied != tables_.end())
       return tied->second < 0 ? "" : terms[tied->second].identifiers.front();
     const model::Tensor& weight = graph_.tensors[op.inputs[1]];
@@ -85,12 +85,12 @@ class TensorDivision {
   void note_table(const Operator& op, TensorId input, const std::string& dim) {
     if (graph_.tensors[input].role != model::Role::parameter) return;
     const auto place = std::ranges::find(op.inputs, input) - op.inputs.begin();
-    tables_[input] = model::dimension_of(op.annotation.inputs[place], dim);
+    tables_[input] = model::dimension_of(op.annotation->inputs[place], dim);
   }
 
   void note_outputs(const Operator& op, const std::string& dim) {
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      const int position = model::dimension_of(op.annotation.outputs[i], dim);
+      const int position = model::dimension_of(op.annotation->outputs[i], dim);
       if (position >= 0) divided_[op.outputs[i]] = position;
     }
   }

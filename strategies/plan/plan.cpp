@@ -56,8 +56,8 @@ std::int64_t size_of_dimension(const model::Graph& graph, const model::Operator&
       size = size == 0 ? here : std::min(size, here);
     }
   };
-  look(op.inputs, op.annotation.inputs);
-  look(op.outputs, op.annotation.outputs);
+  look(op.inputs, op.annotation->inputs);
+  look(op.outputs, op.annotation->outputs);
   return size;
 }
 
@@ -84,8 +84,8 @@ Parts Plan::trans(model::OpId id, const Split& split) {
   const model::Operator& op = graph_->operators[id];
   Placement& placement = placements_[id];
   if (!split.dim.empty()) {
-    const std::string where = "operator " + op.name + " (" + op.annotation.text + ")";
-    if (!model::may_split(op.annotation, split.dim)) {
+    const std::string where = "operator " + op.name + " (" + op.annotation->text + ")";
+    if (!model::may_split(*op.annotation, split.dim)) {
       throw InputError("", "", where + " to have a splittable dimension " + split.dim, "");
     }
     std::int64_t parts = split.parts;

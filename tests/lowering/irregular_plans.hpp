@@ -86,7 +86,7 @@ inline strategies::Plan uneven_words(const model::Graph& graph, int devices) {
     const model::Operator& op = graph.operators[id];
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (op.inputs[i] == table)
-        divide(plan, op.name, op.annotation.inputs[i][0].identifiers.front(), all);
+        divide(plan, op.name, op.annotation->inputs[i][0].identifiers.front(), all);
     }
   }
   return plan;
@@ -95,10 +95,10 @@ inline strategies::Plan uneven_words(const model::Graph& graph, int devices) {
 /// The dimensions that an operator lets be divided, and "" to replicate it.
 inline std::vector<std::string> choices(const model::Operator& op) {
   std::set<std::string> names = {""};
-  for (const auto* side : {&op.annotation.inputs, &op.annotation.outputs}) {
+  for (const auto* side : {&op.annotation->inputs, &op.annotation->outputs}) {
     for (const std::vector<model::Term>& terms : *side) {
       for (const model::Term& term : terms) {
-        if (model::may_split(op.annotation, term.identifiers.front()))
+        if (model::may_split(*op.annotation, term.identifiers.front()))
           names.insert(term.identifiers.front());
       }
     }

@@ -191,7 +191,7 @@ TEST_CASE("an axis of one rank is no axis: nothing is communicated along it") {
     strategies::Plan plan(graph);
     const placement::Axis alone{.name = "alone", .size = 1, .stride = 1};
     for (const model::OpId op : plan.operators()) {
-      const bool divides = model::may_split(graph.operators[op].annotation, dim);
+      const bool divides = model::may_split(*graph.operators[op].annotation, dim);
       plan.assign(plan.trans(op, {.dim = divides ? dim : "", .parts = 1}), alone);
     }
     CHECK(to_text(lower(plan, plain_stack())) == plain);

@@ -17,7 +17,7 @@ std::vector<std::string> names(const std::vector<Term>& terms) {
 }  // namespace
 
 TEST_CASE("an annotation lists the dimensions of every input and output in order") {
-  const Annotation annotation = parse_annotation("b s k+, n k+ -> b s n, b");
+  const Annotation annotation = *parse_annotation("b s k+, n k+ -> b s n, b");
   REQUIRE(annotation.inputs.size() == 2);
   REQUIRE(annotation.outputs.size() == 2);
   CHECK(names(annotation.inputs[0]) == std::vector<std::string>{"b", "s", "k"});
@@ -27,8 +27,8 @@ TEST_CASE("an annotation lists the dimensions of every input and output in order
 }
 
 TEST_CASE("blanks do not matter, and identifiers may have digits and underscores") {
-  const Annotation tight = parse_annotation("b d_0,d_0->b");
-  const Annotation wide = parse_annotation("  b   d_0 ,  d_0  ->   b ");
+  const Annotation tight = *parse_annotation("b d_0,d_0->b");
+  const Annotation wide = *parse_annotation("  b   d_0 ,  d_0  ->   b ");
   for (const Annotation& annotation : {tight, wide}) {
     REQUIRE(annotation.inputs.size() == 2);
     CHECK(names(annotation.inputs[0]) == std::vector<std::string>{"b", "d_0"});
@@ -38,7 +38,7 @@ TEST_CASE("blanks do not matter, and identifiers may have digits and underscores
 }
 
 TEST_CASE("a plus marks a reduction: it may be split and leaves partial sums") {
-  const Annotation annotation = parse_annotation("b s k+, n k+ -> b s n");
+  const Annotation annotation = *parse_annotation("b s k+, n k+ -> b s n");
   CHECK(is_reduction(annotation, "k"));
   CHECK(may_split(annotation, "k"));
   for (const std::string spatial : {"b", "s", "n"}) {
@@ -49,13 +49,13 @@ TEST_CASE("a plus marks a reduction: it may be split and leaves partial sums") {
 }
 
 TEST_CASE("a hat on one tensor forbids to split the dimension on all") {
-  const Annotation annotation = parse_annotation("b h^, h -> b h");
+  const Annotation annotation = *parse_annotation("b h^, h -> b h");
   CHECK_FALSE(may_split(annotation, "h"));
   CHECK(may_split(annotation, "b"));
 }
 
 TEST_CASE("of a fused dimension only the leading part may be split, and it stands for the whole") {
-  const Annotation annotation = parse_annotation("b s (a d e^) -> b a s");
+  const Annotation annotation = *parse_annotation("b s (a d e^) -> b a s");
   CHECK(may_split(annotation, "a"));
   CHECK_FALSE(may_split(annotation, "d"));
   CHECK_FALSE(may_split(annotation, "e"));
@@ -65,12 +65,12 @@ TEST_CASE("of a fused dimension only the leading part may be split, and it stand
 }
 
 TEST_CASE("what leads one group and follows in another may not be split") {
-  CHECK_FALSE(may_split(parse_annotation("(a d) -> (d a)"), "a"));
-  CHECK_FALSE(may_split(parse_annotation("(a d) -> (d a)"), "d"));
+  CHECK_FALSE(may_split(*parse_annotation("(a d) -> (d a)"), "a"));
+  CHECK_FALSE(may_split(*parse_annotation("(a d) -> (d a)"), "d"));
 }
 
 TEST_CASE("an identifier that no tensor names may not be split") {
-  const Annotation annotation = parse_annotation("b s -> b s");
+  const Annotation annotation = *parse_annotation("b s -> b s");
   CHECK_FALSE(may_split(annotation, "z"));
   CHECK_FALSE(may_split(annotation, ""));
   CHECK(dimension_of(annotation.inputs[0], "z") == -1);

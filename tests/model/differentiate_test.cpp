@@ -57,8 +57,8 @@ Sizes sizes_of(const Graph& graph, const Operator& op) {
       }
     }
   };
-  collect(op.inputs, op.annotation.inputs);
-  collect(op.outputs, op.annotation.outputs);
+  collect(op.inputs, op.annotation->inputs);
+  collect(op.outputs, op.annotation->outputs);
   return sizes;
 }
 
@@ -83,9 +83,9 @@ std::vector<double> contracted(const Graph& graph, const Operator& op, const Val
   for (bool more = true; more;) {
     double product = 1;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      product *= values.at(op.inputs[i])[offset(op.annotation.inputs[i], sizes, index)];
+      product *= values.at(op.inputs[i])[offset(op.annotation->inputs[i], sizes, index)];
     }
-    result[offset(op.annotation.outputs[0], sizes, index)] += product;
+    result[offset(op.annotation->outputs[0], sizes, index)] += product;
     more = false;
     for (auto& [name, i] : index) {
       if (++i < sizes.at(name)) {
@@ -151,7 +151,7 @@ TEST_CASE("derived products are the gradients of the product, number by number")
   for (const Operator& op : graph.operators) {
     const bool first_layer = op.name.find("layers.0.") == 0;
     if (op.kind != OpKind::contraction || op.pass == Pass::forward || !first_layer) continue;
-    INFO(op.name << ": " << op.annotation.text);
+    INFO(op.name << ": " << op.annotation->text);
     const Operator& forward = graph.operators[op.forward];
     const std::vector<double> gradient = contracted(graph, op, values);
     const TensorId upstream = op.inputs[0];
@@ -188,7 +188,7 @@ TEST_CASE("every annotation names each dimension of its operands, with one size 
   const Graph graph =
       gpt({.layers = 1, .hidden = 30, .heads = 3, .sequence = 7, .vocabulary = 11, .batch = 2});
   for (const Operator& op : graph.operators) {
-    INFO(op.name << ": " << op.annotation.text);
+    INFO(op.name << ": " << op.annotation->text);
     Sizes sizes;
     const auto check = [&](const std::vector<TensorId>& tensors,
                            const std::vector<std::vector<Term>>& terms) {
@@ -204,8 +204,8 @@ TEST_CASE("every annotation names each dimension of its operands, with one size 
         }
       }
     };
-    check(op.inputs, op.annotation.inputs);
-    check(op.outputs, op.annotation.outputs);
+    check(op.inputs, op.annotation->inputs);
+    check(op.outputs, op.annotation->outputs);
   }
 }
 
@@ -398,7 +398,7 @@ TEST_CASE("differentiating the forward half again gives the same graph") {
   REQUIRE(once.tensors.size() == again.tensors.size());
   for (std::size_t id = 0; id < once.operators.size(); ++id) {
     CHECK(once.operators[id].name == again.operators[id].name);
-    CHECK(once.operators[id].annotation.text == again.operators[id].annotation.text);
+    CHECK(once.operators[id].annotation->text == again.operators[id].annotation->text);
     CHECK(once.operators[id].inputs == again.operators[id].inputs);
     CHECK(once.operators[id].outputs == again.operators[id].outputs);
   }

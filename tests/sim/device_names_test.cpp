@@ -69,10 +69,10 @@ bool sums_have_replicas(const RandomPlan& random) {
     bool replicas = false;
     for (std::size_t i = 0; i < placement.axes.size(); ++i) {
       if (placement.axes[i].size == 1) continue;
-      const bool sum = model::is_reduction(op.annotation, placement.dims[i]);
+      const bool sum = model::is_reduction(*op.annotation, placement.dims[i]);
       sums = sums || sum;
       replicas = replicas ||
-                 (!sum && model::dimension_of(op.annotation.outputs[0], placement.dims[i]) < 0);
+                 (!sum && model::dimension_of(op.annotation->outputs[0], placement.dims[i]) < 0);
     }
     return sums && replicas;
   });

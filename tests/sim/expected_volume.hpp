@@ -285,8 +285,8 @@ class PlanVolume {
     double bytes = model::bytes(random_.graph->tensors[op.outputs[0]]).value;
     for (std::size_t axis = 0; axis < split.size(); ++axis) {
       const double size = on.axes[axis].size;
-      if (model::is_reduction(op.annotation, split[axis])) n *= size;
-      if (model::dimension_of(op.annotation.outputs[0], split[axis]) >= 0) bytes /= size;
+      if (model::is_reduction(*op.annotation, split[axis])) n *= size;
+      if (model::dimension_of(op.annotation->outputs[0], split[axis]) >= 0) bytes /= size;
     }
     return 2 * (n - 1) / n * bytes;
   }

@@ -64,7 +64,7 @@ inline std::vector<std::string> choices_of(const model::Graph& graph, const mode
                                            const std::vector<placement::Axis>& axes) {
   std::vector<std::string> result = {""};
   for (const std::string dim : {"b", "s", "n", "k"}) {
-    if (!model::may_split(op.annotation, dim)) continue;
+    if (!model::may_split(*op.annotation, dim)) continue;
     int parts = axes[before.size()].size;
     for (std::size_t i = 0; i < before.size(); ++i) {
       if (before[i] == dim) parts *= axes[i].size;
@@ -238,7 +238,7 @@ inline std::string to_text(const RandomPlan& random) {
     for (const int segment : random.plan->stages[s]) {
       for (const model::OpId op : random.graph->segments[segment].forward) {
         text += "  " + random.graph->operators[op].name + ": " +
-                random.graph->operators[op].annotation.text;
+                random.graph->operators[op].annotation->text;
         const auto& placement = random.plan->placement(op);
         for (std::size_t i = 0; i < placement.axes.size(); ++i) {
           text += " | " + (placement.dims[i].empty() ? "replicas" : placement.dims[i]) + " " +

@@ -250,9 +250,9 @@ TEST_CASE("every operator reads and writes the parts that its split says, whatev
               return;  // an optimizer step, or a step of a redistribution
             const model::Operator& op = *found->second;
             RC_ASSERT(hold(sizes(block, task.reads),
-                           parts(random, op, op.inputs, op.annotation.inputs, false)));
+                           parts(random, op, op.inputs, op.annotation->inputs, false)));
             RC_ASSERT(sizes(block, task.writes) ==
-                      parts(random, op, op.outputs, op.annotation.outputs, true));
+                      parts(random, op, op.outputs, op.annotation->outputs, true));
           });
         }
       },

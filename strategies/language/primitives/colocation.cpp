@@ -24,7 +24,7 @@ std::set<std::size_t> select_runs(const PlanBuilder& builder,
     const auto run = std::ranges::find_if(runs, divides);
     if (run == runs.end()) {
       selector.fail("operators between two matrices, all of which can divide dimension " + dim,
-                    graph.operators[op].name + " (" + graph.operators[op].annotation.text + ")");
+                    graph.operators[op].name + " (" + graph.operators[op].annotation->text + ")");
     }
     result.insert(run - runs.begin());
   }

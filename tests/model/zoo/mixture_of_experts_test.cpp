@@ -101,7 +101,7 @@ TEST_CASE(
   const Graph graph = gpt(mixture);
   const auto divides = [&](const std::string& name) {
     const auto op = std::ranges::find(graph.operators, "layers.1.mlp." + name, &Operator::name);
-    return may_split(op->annotation, "expert");
+    return may_split(*op->annotation, "expert");
   };
   CHECK_FALSE(divides("dispatch"));
   CHECK(divides("fc1"));
