@@ -135,6 +135,7 @@ sim::Timeline timeline(const program::Program& program, const Recording& recordi
   const std::vector<double> later = starts(recording, world);
 
   sim::Timeline result;
+  result.played.sequences = program.sequences;
   sim::Instant last{0};
   for (std::size_t rank = 0; rank < program.devices.size(); ++rank) {
     const program::Device& device = program.devices[rank];

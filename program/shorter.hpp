@@ -8,8 +8,8 @@
 
 namespace stratagem::program {
 
-/// All sequences of a program for `count` fewer micro-batches. Each has as many turns less of one
-/// loop, its long one, whose turns free as many buffers as they allocate. All else is as it was, and
+/// All sequences of a program for `count` fewer micro-batches; in schedules of two directions, fewer
+/// of each. Each has as many turns less of one loop, its long one, whose turns free as many buffers as they allocate. All else is as it was, and
 /// so is what waits for what: calls after the loop are for the last micro-batches, those before it
 /// for the first.
 struct Shorter {
