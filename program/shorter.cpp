@@ -29,21 +29,57 @@ int kept(const Block& block) {
   return static_cast<int>(allocated) - static_cast<int>(freed);
 }
 
-/// The number of the only loop of at least a quarter of all micro-batches; -1: there is none, or it
+/// The number of the loop of the most micro-batches; -1: there is none, or another of as many, or it
 /// keeps buffers.
-int long_loop(const Program& program, const Calls& calls, int micro_batches) {
-  int found = -1;
+int long_loop(const Program& program, const Calls& calls) {
+  int found = -1, most = 0;
   for (std::size_t l = 0; l < calls.loops().size(); ++l) {
-    const Loop& loop = calls.loops()[l];
-    if (loop.step * loop.turns * 4 < micro_batches) continue;
-    if (found >= 0) return -1;
-    found = static_cast<int>(l);
-    int buffers = 0;
-    for (int c = loop.first; c < loop.first + loop.calls; ++c)
-      buffers += kept(program.blocks[calls.stored()[c].block]);
-    if (buffers != 0) return -1;
+    const int micro_batches = calls.loops()[l].step * calls.loops()[l].turns;
+    if (micro_batches >= most) found = micro_batches > most ? static_cast<int>(l) : -1;
+    most = std::max(most, micro_batches);
   }
-  return found;
+  if (found < 0) return found;
+  const Loop& loop = calls.loops()[found];
+  int buffers = 0;
+  for (int c = loop.first; c < loop.first + loop.calls; ++c)
+    buffers += kept(program.blocks[calls.stored()[c].block]);
+  return buffers == 0 ? found : -1;
+}
+
+/// By group: how many collectives the turns have that a sequence lacks.
+std::vector<int> lacking_collectives(const Program& program, const Sequence& sequence,
+                                     const Shorter::LongLoop& lacks) {
+  std::vector<int> lacking;
+  const Loop& loop = sequence.calls.loops()[lacks.loop];
+  for (int c = loop.first; c < loop.first + loop.calls; ++c) {
+    for (const Task& task : program.blocks[sequence.calls.stored()[c].block].tasks) {
+      const auto* collective = std::get_if<Collective>(&task.work);
+      if (collective == nullptr) continue;
+      const auto group = static_cast<std::size_t>(collective->group);
+      if (lacking.size() <= group) lacking.resize(group + 1, 0);
+      lacking[group] += lacks.turns;
+    }
+  }
+  return lacking;
+}
+
+/// Do all ranks of each communicator lack as many of its collectives?
+bool meet(const Program& program, const Shorter& shorter) {
+  std::vector<std::vector<int>> lacking;  // by sequence, then group
+  for (std::size_t s = 0; s < program.sequences.size(); ++s)
+    lacking.push_back(lacking_collectives(program, program.sequences[s], shorter.long_loops[s]));
+  std::vector<int> of_first(program.communicators.size(), -1);
+  for (const Device& device : program.devices) {
+    const std::vector<int>& here = lacking[device.sequence];
+    for (std::size_t group = 0; group < device.groups.size(); ++group) {
+      if (device.groups[group] < 0) continue;
+      int& first = of_first[device.groups[group]];
+      const int count = group < here.size() ? here[group] : 0;
+      if (first < 0) first = count;
+      if (first != count) return false;
+    }
+  }
+  return true;
 }
 
 /// One sequence with fewer turns of its long loop.
@@ -141,7 +177,7 @@ std::optional<Shorter> shorter(const Program& program, int spare) {
   Shorter result;
   int fewest = micro_batches, step = 0;
   for (const Sequence& sequence : program.sequences) {
-    const int number = long_loop(program, sequence.calls, micro_batches);
+    const int number = long_loop(program, sequence.calls);
     if (number < 0) return std::nullopt;
     const Loop& loop = sequence.calls.loops()[number];
     if (step != 0 && loop.step != step) return std::nullopt;
@@ -158,6 +194,7 @@ std::optional<Shorter> shorter(const Program& program, int spare) {
     result.sequences.push_back(std::move(*shortened));
     result.long_loops[s].turns = without.turns();
   }
+  if (!meet(program, result)) return std::nullopt;
   return result;
 }
 
