@@ -130,8 +130,7 @@ class CachingAllocator {
   int releases_ = 0;
   std::vector<Node> nodes_;
   std::vector<Block> spare_;
-  std::set<std::pair<std::int64_t, Block>>
-      busy_;  ///< freed, by when they are ready
+  std::set<std::pair<std::int64_t, Block>> busy_;  ///< freed, by when they are ready
   std::array<Pool, 2> pools_;
 };
 

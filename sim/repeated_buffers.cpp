@@ -80,6 +80,26 @@ Around around(const Program& program, const Timeline& timeline, std::size_t acto
   return result;
 }
 
+/// Is a resident that lives in a part of an iteration allocated or freed in the period? No later
+/// period does so once more.
+bool a_resident_changes(const Timeline& timeline, std::size_t actor) {
+  const int sequence = timeline.actors[actor].sequence;
+  const FlatTasks& tasks = timeline.tasks[sequence];
+  const LeftOut& period = timeline.left_out.front();
+  const ActorTimes& times = timeline.times[actor];
+  const auto is_inside = [&](const program::TaskOfCall& task, const std::vector<Instant>& when) {
+    const int number = tasks.number(task.call, task.task);
+    const auto& [begin, end] = period.launched[actor];
+    return (begin <= number && number < end) ||
+           (period.from < when[number] && when[number] <= period.to);
+  };
+  return std::ranges::any_of(
+      timeline.played.sequences[sequence].residents, [&](const program::Resident& resident) {
+        return resident.span && (is_inside(resident.span->first, times.begins.front()) ||
+                                 is_inside(resident.span->last, times.ends.front()));
+      });
+}
+
 /// By how many micro-batches an actor's period goes on.
 int micro_batches_of_period(const Timeline& timeline, std::size_t actor) {
   const int sequence = timeline.actors[actor].sequence;
@@ -118,6 +138,7 @@ std::optional<std::vector<Renamed>> renamed_buffers(const Program& program,
 
 bool buffers_repeat(const Program& program, const Timeline& timeline) {
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
+    if (a_resident_changes(timeline, a)) return false;
     const Around one = around(program, timeline, a);
     if (one.from != one.to || !renamed(one, micro_batches_of_period(timeline, a))) return false;
   }
