@@ -326,7 +326,7 @@ TEST_CASE("what is left out is what is simulated, on random plans, clusters and 
              << counts.waiting << " with rules of the stack, " << counts.short_queues
              << " with short queues, " << counts.ties
              << " with tasks that take equally long or nothing");
-  const int share = static_cast<int>(stride(20));
+  const int share = sanitized ? 40 : 1;  // of 50 cases: some parts may be missing
   CHECK(counts.repeated >= 400 / share);
   CHECK(counts.shared >= 100 / share);
   CHECK(counts.slowed >= 100 / share);
