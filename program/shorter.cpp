@@ -46,37 +46,60 @@ int long_loop(const Program& program, const Calls& calls) {
   return buffers == 0 ? found : -1;
 }
 
-/// By group: how many collectives the turns have that a sequence lacks.
-std::vector<int> lacking_collectives(const Program& program, const Sequence& sequence,
-                                     const Shorter::LongLoop& lacks) {
-  std::vector<int> lacking;
-  const Loop& loop = sequence.calls.loops()[lacks.loop];
-  for (int c = loop.first; c < loop.first + loop.calls; ++c) {
-    for (const Task& task : program.blocks[sequence.calls.stored()[c].block].tasks) {
+/// Collectives of one group in a sequence: before the long loop, in one of its turns, and in those
+/// that a shorter sequence has.
+struct OfGroup {
+  int before = 0;
+  int of_turn = 0;
+  int kept = 0;
+};
+
+/// By group.
+std::vector<OfGroup> by_group(const Program& program, const Sequence& sequence,
+                              const Shorter::LongLoop& lacks) {
+  std::vector<OfGroup> result;
+  const Calls& calls = sequence.calls;
+  const Loop& loop = calls.loops()[lacks.loop];
+  for (int c = 0; c < loop.first + loop.calls; ++c) {
+    const Loop* of_call = calls.loop_of(c);
+    const int times = of_call == nullptr ? 1 : of_call->turns;
+    for (const Task& task : program.blocks[calls.stored()[c].block].tasks) {
       const auto* collective = std::get_if<Collective>(&task.work);
       if (collective == nullptr) continue;
       const auto group = static_cast<std::size_t>(collective->group);
-      if (lacking.size() <= group) lacking.resize(group + 1, 0);
-      lacking[group] += lacks.turns;
+      if (result.size() <= group) result.resize(group + 1);
+      (c < loop.first ? result[group].before : result[group].of_turn) += c < loop.first ? times : 1;
     }
   }
-  return lacking;
+  for (OfGroup& one : result) one.kept = one.of_turn * (loop.turns - lacks.turns);
+  return result;
 }
 
-/// Do all ranks of each communicator lack as many of its collectives?
-bool meet(const Program& program, const Shorter& shorter) {
-  std::vector<std::vector<int>> lacking;  // by sequence, then group
+/// Do all ranks of each communicator lack as many of its collectives, out of turns that are some of
+/// the same collectives for all? Then those that are left meet as before.
+bool lack_alike(const Program& program, const Shorter& shorter) {
+  struct Common {
+    int lacking = -1;
+    int first = 0;  ///< the latest first collective of a loop
+    int end = 0;    ///< the earliest that is behind one
+  };
+  std::vector<std::vector<OfGroup>> by_sequence;
   for (std::size_t s = 0; s < program.sequences.size(); ++s)
-    lacking.push_back(lacking_collectives(program, program.sequences[s], shorter.long_loops[s]));
-  std::vector<int> of_first(program.communicators.size(), -1);
+    by_sequence.push_back(by_group(program, program.sequences[s], shorter.long_loops[s]));
+  std::vector<Common> commons(program.communicators.size());
   for (const Device& device : program.devices) {
-    const std::vector<int>& here = lacking[device.sequence];
+    const std::vector<OfGroup>& here = by_sequence[device.sequence];
     for (std::size_t group = 0; group < device.groups.size(); ++group) {
       if (device.groups[group] < 0) continue;
-      int& first = of_first[device.groups[group]];
-      const int count = group < here.size() ? here[group] : 0;
-      if (first < 0) first = count;
-      if (first != count) return false;
+      const OfGroup one = group < here.size() ? here[group] : OfGroup{};
+      Common& common = commons[device.groups[group]];
+      const int lacking = one.of_turn * shorter.long_loops[device.sequence].turns;
+      const bool fresh = common.lacking < 0;
+      if (!fresh && common.lacking != lacking) return false;
+      common = {.lacking = lacking,
+                .first = fresh ? one.before : std::max(common.first, one.before),
+                .end = fresh ? one.before + one.kept : std::min(common.end, one.before + one.kept)};
+      if (lacking > 0 && common.first >= common.end) return false;
     }
   }
   return true;
@@ -101,7 +124,9 @@ class Shortened {
   std::optional<Sequence> sequence() {
     for (std::size_t c = 0; c < calls_.stored().size(); ++c) renumber(static_cast<int>(c));
     Sequence result{{}, sequence_.residents, sequence_.launches};
-    for (StoredCall& call : calls_.stored()) {
+    for (std::size_t c = 0; c < calls_.stored().size(); ++c) {
+      StoredCall& call = calls_.stored()[c];
+      check_later_turns(static_cast<int>(c));
       for (Wait& wait : call.waits) wait.of_call = number(wait.of_call);
       for (HostWait& wait : call.host_waits) wait.of_call = number(wait.of_call);
     }
@@ -128,6 +153,19 @@ class Shortened {
     if (in_loop(stored) || (call.segment < 0 && micro_batch == 0)) return;
     if (stored >= loop_.first) micro_batch -= left_out_;
     if (micro_batch < 0 || micro_batch >= micro_batches_ - left_out_) possible_ = false;
+  }
+
+  /// What a turn of a loop waits for is as far before it as in the first turn, also among the calls
+  /// that are left.
+  void check_later_turns(int stored) {
+    const Loop* loop = sequence_.calls.loop_of(stored);
+    if (loop == nullptr || in_loop(stored)) return;
+    const int later = (loop->turns - 1) * loop->calls;
+    const auto check = [&](int of_call) {
+      if (of_call >= 0 && number(of_call + later) != number(of_call) + later) possible_ = false;
+    };
+    for (const Wait& wait : sequence_.calls.stored()[stored].waits) check(wait.of_call);
+    for (const HostWait& wait : sequence_.calls.stored()[stored].host_waits) check(wait.of_call);
   }
 
   /// The number that a call has now; less than 0 is no call.
@@ -194,7 +232,7 @@ std::optional<Shorter> shorter(const Program& program, int spare) {
     result.sequences.push_back(std::move(*shortened));
     result.long_loops[s].turns = without.turns();
   }
-  if (!meet(program, result)) return std::nullopt;
+  if (!lack_alike(program, result)) return std::nullopt;
   return result;
 }
 

@@ -23,8 +23,10 @@ struct Shorter {
 };
 
 /// As short as it can be, but for turns of at least `spare` micro-batches in all long loops. Empty
-/// where that would lack less than a quarter of all micro-batches, where a sequence has no long loop, and
-/// where iterations overlap.
+/// where that would lack less than a quarter of all micro-batches; where a sequence has no long loop,
+/// or one whose turns are of more micro-batches than another's; where ranks of a communicator would
+/// lack different collectives; where calls before or after a loop cannot be those of the first and
+/// last micro-batches; and where iterations overlap.
 std::optional<Shorter> shorter(const Program& program, int spare);
 
 }  // namespace stratagem::program

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/input_error.hpp"
 #include "base/json_writer.hpp"
 #include "sim/metrics.hpp"
 
@@ -137,6 +138,7 @@ TraceOf trace_of(const std::string& run, const study::Simulated& simulated) {
 
 std::string chrome_trace(const program::Program& program, const sim::Timeline& timeline,
                          const TraceOf& of, const std::vector<sim::HostMemory>& hosts) {
+  expects(timeline.left_out.empty(), "a trace has all turns of all loops");
   return Writer(program, timeline).write(of, hosts);
 }
 

@@ -102,12 +102,13 @@ bool PlayedActor::write(RelativeState& state, const Place& place) {
   return bound && write_ends(state, place, *bound);
 }
 
-/// Returns the latest instant before which no later task begins: none of a queue in the loop begins
-/// before the queue's last one has ended, none of another queue before the host launches it, and the
-/// host does not go back.
+/// Returns an instant before which no later task begins, now at the latest: none of a queue in the
+/// loop begins before the queue's last one has ended, none of another queue before the host launches
+/// it, and the host does not go back.
 std::optional<Instant> PlayedActor::write_queues(RelativeState& state, const Place& place) const {
   const FlatLoop& loop = sequence_->loops[place.loop];
-  Instant bound = host_.now();
+  const Instant over = std::min(host_.now(), state.now());
+  Instant bound = over;
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const QueueState& line = queues_[q];
     const int next = next_task(static_cast<int>(q), place.ended[q]);
@@ -117,7 +118,7 @@ std::optional<Instant> PlayedActor::write_queues(RelativeState& state, const Pla
     state.add(inside ? 1 : 0);
     state.add(inside ? place.host - next : place.ended[q]);
     state.add(line.busy ? 1 : 0);
-    if (inside || line.tail > host_.now()) {
+    if (inside || line.tail > over) {
       state.add(line.tail);
     } else {
       state.add_past();
@@ -126,8 +127,9 @@ std::optional<Instant> PlayedActor::write_queues(RelativeState& state, const Pla
   return bound;
 }
 
-/// An end that is not after `bound` makes nothing later. All other ends must be of tasks in the loop:
-/// there whoever waits for a task waits in the next turn for the same task of that turn.
+/// An end that is not after `bound` makes nothing later, and is no later than now. All other ends must
+/// be of tasks in the loop: there whoever waits for a task waits in the next turn for the same task
+/// of that turn. Begins are those of launches until a task has ended.
 bool PlayedActor::write_ends(RelativeState& state, const Place& place, Instant bound) {
   if (std::exchange(settled_round_, place.round) != place.round) settled_ = 0;
   while (settled_ < place.host && is_over(place.round, settled_, bound)) ++settled_;
@@ -138,9 +140,10 @@ bool PlayedActor::write_ends(RelativeState& state, const Place& place, Instant b
     state.add(ended ? 1 : 0);
     if (is_over(place.round, task, bound)) {
       state.add_past();
-    } else {
-      state.add((ended ? times_.ends : times_.begins)[place.round][task]);
+      continue;
     }
+    state.add(times_.begins[place.round][task]);
+    if (ended) state.add(times_.ends[place.round][task]);
   }
   return true;
 }

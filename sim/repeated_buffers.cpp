@@ -109,7 +109,8 @@ int micro_batches_of_period(const Timeline& timeline, std::size_t actor) {
 }
 
 std::optional<std::vector<Renamed>> renamed(const Around& around, int later) {
-  const auto& [before, after, from, to] = around;
+  const Live& before = around.before;
+  const Live& after = around.after;
   if (before.size() != after.size()) return std::nullopt;
   std::vector<Renamed> result;
   for (std::size_t first = 0, end = 0; first < before.size(); first = end) {
@@ -118,6 +119,7 @@ std::optional<std::vector<Renamed>> renamed(const Around& around, int later) {
       for (std::size_t i = first; i < end; ++i) {
         if (!after[i].is_like(before[i])) return false;
         if (after[i].micro_batch != before[i].micro_batch + micro_batches) return false;
+        if (micro_batches == 0 && after[i].number != before[i].number) return false;
       }
       return true;
     };

@@ -43,9 +43,13 @@ std::vector<Step> steps_of(const std::vector<MemoryChange>& changes,
 /// An allocator, and the blocks of the buffers that are live.
 class Replay {
  public:
-  Replay(CachingAllocator& allocator, const std::vector<Step>& steps) : allocator_(allocator) {
+  /// Buffers that are renamed may lie elsewhere than on the device: no step is of those.
+  Replay(CachingAllocator& allocator, const std::vector<Step>& steps,
+         const std::vector<Renamed>& renamed)
+      : allocator_(allocator) {
     int last = -1;
     for (const Step& step : steps) last = std::max(last, step.buffer);
+    for (const Renamed& one : renamed) last = std::max({last, one.after, one.before});
     blocks_.resize(last + 1, -1);
   }
 
@@ -97,7 +101,8 @@ class Replay {
 /// released nothing since, it goes through the same again: only the rest is played. Each state is
 /// compared with one, which is of twice as many periods ago each time it is replaced.
 void play_again(Replay& replay, std::span<const Step> period, int times,
-                const std::vector<Renamed>& renamed, Ticks length, Instant end) {
+                const std::vector<Renamed>& renamed, Ticks length, Instant begin) {
+  const Instant end = begin + length;
   std::vector<std::int64_t> addresses = replay.addresses(renamed), state = replay.state(end);
   int releases = replay.releases();
   for (int left = times, since = 0, most = 1; left > 0; --left) {
@@ -122,19 +127,18 @@ void replay(CachingAllocator& allocator, const program::Program& program, const 
             std::size_t actor, const std::vector<MemoryChange>& changes) {
   const std::vector<std::vector<Instant>>& launches = timeline.times[actor].launches;
   const std::vector<Step> all = steps_of(changes, launches);
-  Replay replay(allocator, all);
-  if (timeline.left_out.empty()) return replay.play(all);
+  if (timeline.left_out.empty()) return Replay(allocator, all, {}).play(all);
   const LeftOut& left_out = timeline.left_out.front();
   const auto [begin, end] = left_out.launched[actor];
   const auto first_from = [&](int task) {
     return std::ranges::lower_bound(all, task, {}, &Step::task);
   };
-  const std::span period(first_from(begin), first_from(end));
   const auto renamed = renamed_buffers(program, timeline, actor);
   expects(renamed.has_value(), "buffers repeat");
+  Replay replay(allocator, all, *renamed);
   replay.play({all.begin(), first_from(end)});
-  play_again(replay, period, left_out.periods, *renamed, left_out.to - left_out.from,
-             launches.front()[end]);
+  play_again(replay, {first_from(begin), first_from(end)}, left_out.periods, *renamed,
+             left_out.to - left_out.from, launches.front()[begin]);
   replay.play({first_from(end), all.end()});
 }
 

@@ -156,7 +156,8 @@ struct SimulateOptions {
   bool memory_first = false;
 };
 
-/// A run, simulated: its program and timeline are kept for traces.
+/// A run, simulated. Its program and timeline are kept for traces, which want all turns
+/// (Repeats::simulated).
 struct Simulated {
   program::Program program;
   sim::Timeline timeline;

@@ -83,7 +83,7 @@ bool in_order(const Program& program, const Rendezvous& rendezvous, Grain grain)
 
 /// The same of a program that is shorter: does its order go through turns of all its long loops at
 /// once? Then a program with more turns can go through them once more for each.
-bool in_order(const Program& program, int spare, Grain grain) {
+bool in_order_by_turns(const Program& program, int spare, Grain grain) {
   std::optional<Shorter> shorter = program::shorter(program, spare);
   if (!shorter) return false;
   Program small = program;
@@ -99,7 +99,7 @@ bool in_order(const Program& program, int spare, Grain grain) {
 void check_deadlock(const Program& program, const Rendezvous& rendezvous) {
   constexpr int spare = 20;  // micro-batches: most orders repeat within fewer turns
   for (const Grain grain : {Grain::calls, Grain::tasks}) {
-    if (in_order(program, spare, grain) || in_order(program, rendezvous, grain)) return;
+    if (in_order_by_turns(program, spare, grain) || in_order(program, rendezvous, grain)) return;
   }
   Rounds rounds(program, rendezvous, Grain::tasks);
   for (const Device& device : program.devices) rounds.add_actor(device.sequence);

@@ -105,6 +105,26 @@ TEST_CASE("a shorter program is what the plan for fewer micro-batches is lowered
   CHECK(shorter_ones >= 30 / static_cast<int>(stride(7)));
 }
 
+TEST_CASE("on many stages the last calls are for micro-batches of the first") {
+  model::GptConfig config = lowering::small_gpt;
+  config.layers = 16;
+  config.tied = false;
+  const model::Graph graph = model::gpt(config);
+  for (const std::string more : {"", R"(, "swap": 1)", R"(, "recompute": "full")"}) {
+    for (const std::string schedule : {"1f1b", "zb-h1"}) {
+      const std::string strategy =
+          R"({"pipeline": 16, "schedule": ")" + schedule + "\"" + more + "}";
+      INFO(strategy);
+      const Program program = lowering::lowered(graph, strategy, 64);
+      const std::optional<Shorter> less = shorter(program, 4);
+      REQUIRE(less);
+      CHECK(less->count >= 30);
+      const Program fewer = lowering::lowered(graph, strategy, 64 - less->count);
+      CHECK(to_text(with(program, less->sequences), graph) == to_text(fewer, graph));
+    }
+  }
+}
+
 TEST_CASE("a program keeps as many micro-batches as it is told, and is shorter by a quarter") {
   const model::Graph graph = graph_of_layers();
   const std::string strategy = R"({"pipeline": 4, "schedule": "1f1b"})";

@@ -10,8 +10,10 @@ TEST_CASE("folded and unfolded runs of the flagship scenario agree to the picose
   for (const study::Run& run : scenario.runs) {
     if (run.gpus > 64) continue;
     INFO(run.name);
-    const study::Simulated folded = study::simulate(run, {.folded = true});
-    const study::Simulated unfolded = study::simulate(run, {.folded = false});
+    const study::Simulated folded =
+        study::simulate(run, {.folded = true, .repeats = sim::Repeats::simulated});
+    const study::Simulated unfolded =
+        study::simulate(run, {.folded = false, .repeats = sim::Repeats::simulated});
     CHECK(unfolded.timeline.actors.size() == static_cast<std::size_t>(run.gpus));
     CHECK(folded.timeline.iteration_ends == unfolded.timeline.iteration_ends);
     for (std::size_t a = 0; a < folded.timeline.actors.size(); ++a) {
