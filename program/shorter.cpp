@@ -29,8 +29,8 @@ int kept(const Block& block) {
   return static_cast<int>(allocated) - static_cast<int>(freed);
 }
 
-/// The number of the loop of the most micro-batches; -1: there is none, or another of as many, or it
-/// keeps buffers.
+/// The number of the loop of the most micro-batches; -1: there is none, or another of as many, or
+/// it keeps buffers.
 int long_loop(const Program& program, const Calls& calls) {
   int found = -1, most = 0;
   for (std::size_t l = 0; l < calls.loops().size(); ++l) {
@@ -75,8 +75,9 @@ std::vector<OfGroup> by_group(const Program& program, const Sequence& sequence,
   return result;
 }
 
-/// Do all ranks of each communicator lack as many of its collectives, out of turns that are some of
-/// the same collectives for all? Then those that are left meet as before.
+/// Do all ranks of each communicator lack equally many of its collectives? And do the long loops of
+/// all of them, as they are left, have some of these in common? Then the k-th of one rank is still
+/// the same collective as the k-th of the others.
 bool lack_alike(const Program& program, const Shorter& shorter) {
   struct Common {
     int lacking = -1;
@@ -120,7 +121,7 @@ class Shortened {
 
   [[nodiscard]] int turns() const { return left_out_ / loop_.step; }
 
-  /// Empty where a call that is not in the loop is of a micro-batch that it cannot be of.
+  /// Empty if a call outside of the loop has no micro-batch, or nothing to wait for, that is left.
   std::optional<Sequence> sequence() {
     for (std::size_t c = 0; c < calls_.stored().size(); ++c) renumber(static_cast<int>(c));
     Sequence result{{}, sequence_.residents, sequence_.launches};
@@ -199,8 +200,8 @@ class Shortened {
   bool possible_ = true;
 };
 
-/// As many as leave loops whole; by the dozen where there are many, since a period may be of several
-/// turns.
+/// At most so many micro-batches, in whole turns. A period may be of several turns, and has to
+/// divide those that are left out: of many turns it is a multiple of 12.
 int whole_turns(int micro_batches, int step) {
   const int turns = micro_batches / step;
   const int unit = turns >= 48 ? 12 : turns >= 8 ? 2 : 1;

@@ -8,10 +8,10 @@
 
 namespace stratagem::program {
 
-/// All sequences of a program for `count` fewer micro-batches; in schedules of two directions, fewer
-/// of each. Each has as many turns less of one loop, its long one, whose turns free as many buffers as they allocate. All else is as it was, and
-/// so is what waits for what: calls after the loop are for the last micro-batches, those before it
-/// for the first.
+/// All sequences of a program for `count` fewer micro-batches. In schedules of two directions each
+/// direction has so many fewer. Every sequence has one long loop, whose turns free as many buffers
+/// as they allocate, and lacks some of its turns. Calls before that loop are for the first
+/// micro-batches, calls after it for the last. What waits for what is as it was.
 struct Shorter {
   struct LongLoop {
     int loop = 0;   ///< of Calls::loops
@@ -22,11 +22,13 @@ struct Shorter {
   std::vector<LongLoop> long_loops;  ///< by sequence
 };
 
-/// As short as it can be, but for turns of at least `spare` micro-batches in all long loops. Empty
-/// where that would lack less than a quarter of all micro-batches; where a sequence has no long loop,
-/// or one whose turns are of more micro-batches than another's; where ranks of a communicator would
-/// lack different collectives; where calls before or after a loop cannot be those of the first and
-/// last micro-batches; and where iterations overlap.
+/// As short as it can be. All long loops keep turns of at least `spare` micro-batches. Empty if
+///   - it would lack less than a quarter of all micro-batches;
+///   - a sequence has no long loop, or turns of two sequences are of different numbers of
+///     micro-batches;
+///   - ranks of a communicator would lack different collectives;
+///   - a call before or after a loop cannot be for one of the first or last micro-batches;
+///   - iterations overlap.
 std::optional<Shorter> shorter(const Program& program, int spare);
 
 }  // namespace stratagem::program

@@ -38,10 +38,11 @@ namespace stratagem::sim {
 Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
              int iterations);
 
-/// Plays a shorter program in its place. Its timeline leaves out the turns that `shorter` lacks, if
-/// they repeat: the state of the simulation (relative_state.hpp) at a turn is that of an earlier turn,
-/// by a period of which the turns that are lacking are a multiple, with all ranks in their long
-/// loops. Empty if in any iteration they do not.
+/// Plays a shorter program instead. The timeline stands for the whole program, and leaves out the
+/// turns that `shorter` lacks. That needs a repetition in every iteration, or the result is empty:
+/// at two turns, with all ranks in their long loops, the state of the simulation
+/// (relative_state.hpp) is the same. The turns between them are a period, and the turns that are
+/// lacking are whole periods.
 std::optional<Timeline> run_shorter(const program::Program& program, program::Shorter shorter,
                                     const Folding& folding, const Prices& prices, int iterations);
 

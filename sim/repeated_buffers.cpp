@@ -80,8 +80,8 @@ Around around(const Program& program, const Timeline& timeline, std::size_t acto
   return result;
 }
 
-/// Is a resident that lives in a part of an iteration allocated or freed in the period? No later
-/// period does so once more.
+/// Is a resident that lives in a part of an iteration allocated or freed in the period? That
+/// happens once an iteration, not once a period.
 bool a_resident_changes(const Timeline& timeline, std::size_t actor) {
   const int sequence = timeline.actors[actor].sequence;
   const FlatTasks& tasks = timeline.tasks[sequence];

@@ -83,7 +83,7 @@ class Replay {
     return result;
   }
 
-  /// All that the allocator will do depends on, when the host's clock is at an instant.
+  /// What later steps of the allocator depend on, when the host's clock is at an instant.
   [[nodiscard]] std::vector<std::int64_t> state(Instant clock) {
     allocator_.advance(clock.picoseconds + later_);
     return allocator_.state(clock.picoseconds + later_, blocks_);
@@ -97,9 +97,10 @@ class Replay {
   std::int64_t later_ = 0;
 };
 
-/// Plays one period so many times more. If the allocator is as it was some periods before, and has
-/// released nothing since, it goes through the same again: only the rest is played. Each state is
-/// compared with one, which is of twice as many periods ago each time it is replaced.
+/// Plays a period `times` times more. If the allocator's state is that of some periods ago, and it
+/// has released nothing since, it goes round in a cycle: whole cycles change nothing and are
+/// skipped. The state that others are compared with is replaced after 1, 2, 4, ... periods (Brent's
+/// algorithm).
 void play_again(Replay& replay, std::span<const Step> period, int times,
                 const std::vector<Renamed>& renamed, Ticks length, Instant begin) {
   const Instant end = begin + length;

@@ -12,7 +12,8 @@
 namespace stratagem::sim {
 namespace {
 
-/// Micro-batches in the loops of a shorter program: most repeat within a few turns.
+/// Micro-batches that the long loops of shorter programs keep, one program after the other. Most
+/// simulations repeat within a few turns.
 constexpr std::array<int, 3> spare = {8, 20, 50};
 
 class Player {

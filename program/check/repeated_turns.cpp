@@ -32,7 +32,7 @@ Levels levels_of(const Calls& calls, int long_loop, const Steps& steps, const in
   return result;
 }
 
-/// Takes away the steps that nothing is before, in any turn: they can happen at any time.
+/// Takes away the steps that wait for nothing in any turn: they can happen at any time.
 void drop_free(Levels& levels) {
   const std::size_t steps = levels.turns.front().size();
   std::vector<bool> waits(steps, false);

@@ -9,11 +9,12 @@
 
 namespace stratagem::program {
 
-/// Events happen level by level, each as soon as all before it have happened (EventGraph::levels).
-/// Are there two levels between which every step of every long loop happens for one more turn, with
-/// all steps before the loops done and none after them? Then what has happened is the same at both,
-/// but for a turn, and so is what may happen next: it can happen as often as there are turns. Steps
-/// that nothing is before can happen at any time. Actors of `rounds` are the program's sequences.
+/// Let events happen level by level (EventGraph::levels). Are there two levels between which every
+/// step of every long loop happens for exactly one more turn? All steps before the loops have to be
+/// done by the first level, and none after them by the second. Then the same may happen next at
+/// both levels, one turn later: so it can happen once more for each turn that a longer program has.
+/// Steps that wait for nothing can happen at any time, and do not count. Actors of `rounds` are the
+/// program's sequences.
 bool turns_repeat(const Program& program, const std::vector<Shorter::LongLoop>& long_loops,
                   const Rounds& rounds, const std::vector<int>& levels);
 
