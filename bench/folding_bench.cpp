@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/workload.hpp"
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 
 namespace {
 

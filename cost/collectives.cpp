@@ -2,6 +2,7 @@
 #include "cost/collectives.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/input_error.hpp"
 #include "cost/measured_times.hpp"
@@ -40,25 +41,65 @@ void Collectives::check_processors(const std::string& version) const {
 
 std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<int>& ranks,
                                         const std::vector<Bytes>& payloads) {
-  if (const CollectiveTimes* times = times_of(kind, ranks)) {
+  const topology::Footprint here = topology::footprint(cluster_, ranks);
+  Alike& alike = alike_[here.shape];
+  if (alike.ranks.empty()) {
+    alike.ranks = ranks;
+    alike.footprint = here;
+  }
+  auto found = alike.routes.find({kind, payloads});
+  if (found == alike.routes.end()) {
+    std::vector<Alike::Placed> placed;
+    for (Routed& routed : find_routes(kind, payloads, alike)) {
+      std::vector<topology::PlacedLink> links;
+      for (const LinkLoad& load : routed.route.loads)
+        links.push_back(topology::placed(cluster_, alike.footprint, load.direction.link));
+      placed.push_back({std::move(routed), std::move(links)});
+    }
+    found = alike.routes.emplace(std::pair{kind, payloads}, std::move(placed)).first;
+  }
+  std::vector<Routed> result;
+  result.reserve(found->second.size());
+  for (const Alike::Placed& placed : found->second) result.push_back(moved(placed, here));
+  return result;
+}
+
+Routed Collectives::moved(const Alike::Placed& placed, const topology::Footprint& to) const {
+  Routed result = placed.routed;
+  std::vector<LinkLoad>& loads = result.route.loads;
+  for (std::size_t i = 0; i < loads.size(); ++i)
+    loads[i].direction.link = topology::link_at(cluster_, to, placed.links[i]);
+  std::ranges::sort(loads, {}, &LinkLoad::direction);
+  return result;
+}
+
+std::vector<Routed> Collectives::find_routes(CollectiveKind kind,
+                                             const std::vector<Bytes>& payloads, Alike& alike) {
+  if (const CollectiveTimes* times = times_of(kind, alike.ranks)) {
     std::vector<Routed> result;
-    const Seconds slower = beyond_measured(kind, ranks);
+    const Seconds slower = beyond_measured(kind, alike.ranks);
     for (const Bytes payload : payloads) {
       result.push_back(
-          {measured_route(*times, static_cast<int>(ranks.size()), payload), {payload}});
+          {measured_route(*times, static_cast<int>(alike.ranks.size()), payload), {payload}});
       result.back().route.latency += slower;
     }
     return result;
   }
-  if (nccl_ == nullptr || ranks.size() < 2)
-    return {{ring_route(kind, cluster_, ranks, constants_), {}}};
-  const nccl::Communicator communicator = communicators_->of(ranks);
+  if (nccl_ == nullptr || alike.ranks.size() < 2)
+    return {{ring_route(kind, cluster_, alike.ranks, constants_), {}}};
+  return nccl_routes(kind, payloads, alike);
+}
+
+std::vector<Routed> Collectives::nccl_routes(CollectiveKind kind,
+                                             const std::vector<Bytes>& payloads, Alike& alike) {
+  if (!alike.communicator) alike.communicator = communicators_->of(alike.ranks);
+  const nccl::Communicator& communicator = *alike.communicator;
   std::map<std::tuple<nccl::Algorithm, Seconds, BytesPerSecond>, Routed> routed_by;
   for (const Bytes payload : payloads) {
     const nccl::Estimate chosen = estimate(kind, communicator, payload);
     Routed& routed = routed_by[{chosen.algorithm, chosen.latency, chosen.bandwidth}];
     if (routed.payloads.empty()) {
-      const Carried& carried = carried_by(kind, chosen.algorithm, ranks, communicator);
+      const Carried& carried = carried_by(kind, chosen.algorithm, alike);
       routed.route = {
           .loads = carried.loads,
           .latency = chosen.latency +
@@ -125,10 +166,12 @@ nccl::Estimate Collectives::estimate(CollectiveKind kind, const nccl::Communicat
 }
 
 const Carried& Collectives::carried_by(CollectiveKind kind, nccl::Algorithm algorithm,
-                                       const std::vector<int>& ranks,
-                                       const nccl::Communicator& communicator) {
-  const auto [found, fresh] = carried_.try_emplace({kind, algorithm, ranks});
-  if (fresh) found->second = nccl::channel_loads(kind, algorithm, cluster_, ranks, communicator);
+                                       Alike& alike) const {
+  const auto [found, fresh] = alike.carried.try_emplace({kind, algorithm});
+  if (fresh) {
+    found->second =
+        nccl::channel_loads(kind, algorithm, cluster_, alike.ranks, *alike.communicator);
+  }
   return found->second;
 }
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "cost/profile.hpp"
 #include "cost/ring.hpp"
 #include "topology/cluster.hpp"
+#include "topology/footprint.hpp"
 
 namespace stratagem::cost {
 
@@ -27,7 +27,8 @@ struct Routed {
 /// NCCL's search counts on for NVLinks.
 CollectiveConstants as_searched(const topology::NodeDesign& design);
 
-/// Remembers what it has searched: ask one object for all collectives of a program.
+/// Remembers what it has found, for all ranks that stand alike (topology/footprint.hpp): ask one
+/// object for all collectives of a program.
 class Collectives {
  public:
   /// Rings in closed form, ring.hpp.
@@ -67,15 +68,34 @@ class Collectives {
   [[nodiscard]] const CollectiveConstants& constants() const { return constants_; }
 
  private:
+  /// What is known of ranks that stand alike, found for the first of them that were asked for.
+  struct Alike {
+    std::vector<int> ranks;
+    topology::Footprint footprint;
+    std::optional<nccl::Communicator> communicator;
+    std::map<std::pair<CollectiveKind, nccl::Algorithm>, Carried> carried;
+    /// A route whose links are placed in the footprint, in the order of its loads.
+    struct Placed {
+      Routed routed;
+      std::vector<topology::PlacedLink> links;
+    };
+    std::map<std::pair<CollectiveKind, std::vector<Bytes>>, std::vector<Placed>> routes;
+  };
+
   void check_processors(const std::string& version) const;
+  /// For the ranks of `alike` themselves.
+  std::vector<Routed> find_routes(CollectiveKind kind, const std::vector<Bytes>& payloads,
+                                  Alike& alike);
+  std::vector<Routed> nccl_routes(CollectiveKind kind, const std::vector<Bytes>& payloads,
+                                  Alike& alike);
+  [[nodiscard]] Routed moved(const Alike::Placed& placed, const topology::Footprint& to) const;
   /// nullptr where a formula holds. Throws InputError for a kind that was not measured where others
   /// were.
   [[nodiscard]] const CollectiveTimes* times_of(CollectiveKind kind,
                                                 const std::vector<int>& ranks) const;
   [[nodiscard]] nccl::Estimate estimate(CollectiveKind kind, const nccl::Communicator& communicator,
                                         Bytes payload) const;
-  const Carried& carried_by(CollectiveKind kind, nccl::Algorithm algorithm,
-                            const std::vector<int>& ranks, const nccl::Communicator& communicator);
+  const Carried& carried_by(CollectiveKind kind, nccl::Algorithm algorithm, Alike& alike) const;
   /// The latency that a group's links add to its measured times.
   [[nodiscard]] Seconds beyond_measured(CollectiveKind kind, const std::vector<int>& ranks) const;
   [[nodiscard]] double nvlink_factor() const;
@@ -84,7 +104,7 @@ class Collectives {
   CollectiveConstants constants_;
   const nccl::Constants* nccl_ = nullptr;  ///< none: closed form
   std::optional<nccl::Communicators> communicators_;
-  std::map<std::tuple<CollectiveKind, nccl::Algorithm, std::vector<int>>, Carried> carried_;
+  std::map<std::vector<int>, Alike> alike_;  ///< by shape
 };
 
 }  // namespace stratagem::cost

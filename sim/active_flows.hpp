@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 #include "sim/instant.hpp"
 #include "sim/network.hpp"
 #include "sim/relative_state.hpp"

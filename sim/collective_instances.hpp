@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "program/program.hpp"
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 #include "sim/instant.hpp"
 #include "sim/relative_state.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "program/program.hpp"
 #include "program/shorter.hpp"
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 #include "sim/price.hpp"
 #include "sim/timeline.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "program/program.hpp"
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 #include "sim/price.hpp"
 #include "sim/timeline.hpp"
 

@@ -7,7 +7,7 @@
 #include "program/program.hpp"
 #include "program/shorter.hpp"
 #include "sim/flat_tasks.hpp"
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 #include "sim/instant.hpp"
 
 namespace stratagem::sim {

@@ -172,6 +172,7 @@ const Fabric& Cluster::fabric() const { return graph_->fabric; }
 int Cluster::nodes() const { return graph_->nodes; }
 int Cluster::gpus_per_node() const { return graph_->routes.gpus(); }
 int Cluster::gpus() const { return nodes() * gpus_per_node(); }
+int Cluster::nics_per_node() const { return graph_->routes.nics(); }
 const std::vector<Vertex>& Cluster::vertices() const { return graph_->vertices; }
 const std::vector<Link>& Cluster::links() const { return graph_->links; }
 

@@ -32,6 +32,7 @@ class Cluster {
   [[nodiscard]] int nodes() const;
   [[nodiscard]] int gpus_per_node() const;
   [[nodiscard]] int gpus() const;
+  [[nodiscard]] int nics_per_node() const;
   [[nodiscard]] int node_of(int gpu) const;
   [[nodiscard]] const std::vector<Vertex>& vertices() const;
   [[nodiscard]] const std::vector<Link>& links() const;

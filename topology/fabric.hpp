@@ -69,6 +69,7 @@ class Fabric {
   [[nodiscard]] std::vector<Uplink> uplinks() const;
   /// The leaf of an adapter.
   [[nodiscard]] int leaf_of(int node, int nic) const;
+  [[nodiscard]] int pod_of(int leaf) const { return leaf / leaves_per_pod_; }
 
   /// What flows up an uplink (index of `uplinks()`), or down where negative.
   struct Flow {
@@ -87,7 +88,6 @@ class Fabric {
   void build_leaves(int nodes, int nics);
   void build_spines();
   void build_cores();
-  [[nodiscard]] int pod_of(int leaf) const { return leaf / leaves_per_pod_; }
 
   FabricDesign design_;
   int nics_ = 0;

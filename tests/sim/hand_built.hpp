@@ -8,7 +8,7 @@
 
 #include "program/program.hpp"
 #include "sim/engine.hpp"
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 #include "sim/price.hpp"
 
 namespace stratagem::sim {

@@ -7,7 +7,7 @@
 #include "cost/stack.hpp"
 #include "lowering/lower.hpp"
 #include "model/zoo/gpt.hpp"
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 #include "strategies/parallel/all.hpp"
 #include "topology/presets.hpp"
 

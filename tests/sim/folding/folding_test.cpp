@@ -1,5 +1,5 @@
 // Folding: which devices are one actor, and that nobody can tell a folded run from an unfolded one.
-#include "sim/folding.hpp"
+#include "sim/folding/folding.hpp"
 
 #include <map>
 #include <set>

@@ -1,0 +1,105 @@
+// Numbers servers, leaves and pods by their first appearance.
+#include "topology/footprint.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::topology {
+
+namespace {
+
+/// Places of things in a list, in the order in which they come.
+class Places {
+ public:
+  explicit Places(std::vector<int>& things) : things_(things) {}
+
+  /// The place of a thing, which is added if it is new.
+  int of(int thing) {
+    if (!things_.empty() && things_.back() == thing) return static_cast<int>(things_.size()) - 1;
+    const auto [found, fresh] = known_.emplace(thing, static_cast<int>(things_.size()));
+    if (fresh) things_.push_back(thing);
+    return found->second;
+  }
+
+ private:
+  std::vector<int>& things_;
+  std::unordered_map<int, int> known_;
+};
+
+int place_of(const std::vector<int>& things, int thing) {
+  const auto found = std::ranges::find(things, thing);
+  expects(found != things.end(), "a link of what the ranks stand on");
+  return static_cast<int>(found - things.begin());
+}
+
+/// The links of a cluster in the order of their numbers.
+struct Order {
+  LinkId inside;      ///< of one node
+  LinkId first_port;  ///< ports follow the links of all nodes
+  int nics;           ///< ports of a node
+  LinkId first_leaf;  ///< then uplinks of leaves
+  LinkId first_pod;   ///< then those of pods
+
+  explicit Order(const Cluster& cluster)
+      : inside(static_cast<LinkId>(cluster.design().links.size())),
+        first_port(cluster.nodes() * inside),
+        nics(cluster.nics_per_node()),
+        first_leaf(first_port + cluster.nodes() * nics),
+        first_pod(first_leaf + cluster.fabric().leaves().groups) {}
+};
+
+void add_switches(Footprint& result, const Cluster& cluster) {
+  const Fabric& fabric = cluster.fabric();
+  if (fabric.spines().groups == 0) return;
+  Places leaves(result.leaves);
+  Places pods(result.pods);
+  for (const int node : result.nodes) {
+    for (int nic = 0; nic < cluster.nics_per_node(); ++nic) {
+      const int leaf = fabric.leaf_of(node, nic);
+      result.shape.push_back(leaves.of(leaf));
+      result.shape.push_back(pods.of(fabric.pod_of(leaf)));
+    }
+  }
+}
+
+}  // namespace
+
+Footprint footprint(const Cluster& cluster, const std::vector<int>& ranks) {
+  Footprint result;
+  result.shape.reserve(ranks.size());
+  Places nodes(result.nodes);
+  for (const int rank : ranks) {
+    const int place = nodes.of(cluster.node_of(rank));
+    result.shape.push_back(place * cluster.gpus_per_node() + rank % cluster.gpus_per_node());
+  }
+  add_switches(result, cluster);
+  return result;
+}
+
+PlacedLink placed(const Cluster& cluster, const Footprint& footprint, LinkId link) {
+  using enum PlacedLink::Owner;
+  const Order order(cluster);
+  if (link < order.first_port)
+    return {node, place_of(footprint.nodes, link / order.inside), link % order.inside};
+  if (link < order.first_leaf) {
+    const LinkId port = link - order.first_port;
+    return {node, place_of(footprint.nodes, port / order.nics), order.inside + port % order.nics};
+  }
+  if (link < order.first_pod) return {leaf, place_of(footprint.leaves, link - order.first_leaf), 0};
+  return {pod, place_of(footprint.pods, link - order.first_pod), 0};
+}
+
+LinkId link_at(const Cluster& cluster, const Footprint& footprint, const PlacedLink& link) {
+  using enum PlacedLink::Owner;
+  const Order order(cluster);
+  if (link.owner == leaf) return order.first_leaf + footprint.leaves[link.place];
+  if (link.owner == pod) return order.first_pod + footprint.pods[link.place];
+  const int server = footprint.nodes[link.place];
+  return link.local < order.inside
+             ? server * order.inside + link.local
+             : order.first_port + server * order.nics + (link.local - order.inside);
+}
+
+}  // namespace stratagem::topology
