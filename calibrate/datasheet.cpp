@@ -10,15 +10,24 @@
 namespace stratagem::calibrate {
 namespace {
 
+/// Between a hundredth and a hundred times.
+double read_times(const JsonReader& json) {
+  const double times = json.number();
+  if (times < 0.01 || times > 100) json.fail("0.01 to 100", json.dump());
+  return times;
+}
+
 std::map<std::string, Likeness> read_likenesses(const JsonReader& json) {
   std::map<std::string, Likeness> likenesses;
   for (const std::string& key : json.keys()) {
     const JsonReader likeness = json.at(key);
-    likenesses[key] = {.as = likeness.at("as").text(),
-                       .provenance = likeness.has("provenance")
-                                         ? cost::read_provenance(likeness.at("provenance"))
-                                         : cost::Provenance::assumed,
-                       .because = likeness.at("because").text()};
+    likenesses[key] = {
+        .as = likeness.at("as").text(),
+        .provenance = likeness.has("provenance") ? cost::read_provenance(likeness.at("provenance"))
+                                                 : cost::Provenance::assumed,
+        .because = likeness.at("because").text(),
+        .times_as_long =
+            likeness.has("times_as_long") ? read_times(likeness.at("times_as_long")) : 1};
   }
   return likenesses;
 }

@@ -16,6 +16,7 @@ struct Likeness {
   std::string as;
   cost::Provenance provenance = cost::Provenance::assumed;
   std::string because;
+  double times_as_long = 1;  ///< as the other one's share of the peak, or of the bandwidth, says
 };
 
 /// What profiles say of links that is not fitted to measurements.

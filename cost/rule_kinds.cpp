@@ -128,6 +128,16 @@ RuleKind fusions() {
         "their kinds in order; each reads what the one before it wrote", must_be_there}});
 }
 
+RuleKind unaligned_batches() {
+  return kind<UnalignedBatches>(
+      {"how batches of products in 16 bits, as those of attention's heads, are computed where an "
+       "operand has rows that do not begin at multiples of 16 bytes; otherwise as all others",
+       "the rate of these products", ""},
+      {{"unaligned_batches", itself<UnalignedBatches>,
+        choice<UnalignedBatches>({{"in fp32", UnalignedBatches::in_fp32}}),
+        "without tensor cores, at the rates of fp32 products", must_be_there}});
+}
+
 RuleKind collectives_beside() {
   using enum CollectiveKind;
   std::vector<std::pair<std::string, CollectiveKind>> kinds;
@@ -320,10 +330,21 @@ RuleKind drop() {
 }  // namespace
 
 const std::vector<RuleKind>& rule_kinds() {
-  static const std::vector<RuleKind> kinds = {
-      kernels(),      fusions(),      collectives_beside(), stage_shares(),  held_inputs(),
-      kept_outputs(), lifetimes(),    host_waits(),         communicators(), shard_collectives(),
-      step_gathers(), extra_states(), random_state(),       drop()};
+  static const std::vector<RuleKind> kinds = {kernels(),
+                                              fusions(),
+                                              unaligned_batches(),
+                                              collectives_beside(),
+                                              stage_shares(),
+                                              held_inputs(),
+                                              kept_outputs(),
+                                              lifetimes(),
+                                              host_waits(),
+                                              communicators(),
+                                              shard_collectives(),
+                                              step_gathers(),
+                                              extra_states(),
+                                              random_state(),
+                                              drop()};
   return kinds;
 }
 

@@ -34,6 +34,13 @@ struct Fusion {
   bool operator==(const Fusion&) const = default;
 };
 
+/// How batches of products in 16 bits, as those of attention's heads, are computed where an operand
+/// has rows that do not begin at multiples of 16 bytes. Without a rule: as all others. Single
+/// products keep tensor cores busy with rows of any length.
+enum class UnalignedBatches : std::uint8_t {
+  in_fp32  ///< without tensor cores, at the rates of fp32 products
+};
+
 /// A collective between operators that runs beside a computation. Without such a rule, a collective
 /// starts when all computations issued before it have ended, whether it needs them or not. With a
 /// rule it does not wait for one gradient (`beside`). For collectives of gradients, that is the
@@ -147,8 +154,8 @@ struct RandomStateCopies {
   bool operator==(const RandomStateCopies&) const = default;
 };
 
-using Rule = std::variant<OperatorKernels, Fusion, CollectiveBeside, StageShares, HeldInputs,
-                          KeptOutputs, Lifetime, HostWaits, Communicators, ShardCollectives,
-                          StepGathers, ExtraState, RandomStateCopies>;
+using Rule = std::variant<OperatorKernels, Fusion, UnalignedBatches, CollectiveBeside, StageShares,
+                          HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators,
+                          ShardCollectives, StepGathers, ExtraState, RandomStateCopies>;
 
 }  // namespace stratagem::cost

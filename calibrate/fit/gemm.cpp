@@ -136,6 +136,8 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
                   .ramp = as_another(likeness, other.ramp),
                   .streaming = as_another(likeness, other.streaming),
                   .fixed = as_another(likeness, other.fixed)};
+    double& efficiency = gemm[type].efficiency.value;
+    efficiency = rounded(efficiency / likeness.times_as_long);
   }
 }
 

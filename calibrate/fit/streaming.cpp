@@ -178,6 +178,7 @@ void fit_streaming_kinds(const std::vector<Measurements>& measurements, const Da
     }
     copy_evidence(result.profile, likeness.as, kind);
     streaming[kind] = as_another(likeness, original->second);
+    streaming[kind].value = rounded(streaming[kind].value / likeness.times_as_long);
   }
 }
 

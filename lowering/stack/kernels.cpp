@@ -51,6 +51,24 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
   kernel.flops = Flops{2 * real(kernel.m) * real(kernel.n) * real(kernel.k) * real(kernel.batch)};
 }
 
+/// Has an operand rows that do not begin at multiples of 16 bytes? Dimensions are stored last one
+/// first.
+bool is_unaligned(const Shapes& operands, model::DataType type) {
+  const auto in_row = static_cast<std::int64_t>(16 / model::size_of(type).value);
+  return std::ranges::any_of(operands, [&](const std::vector<std::int64_t>& shape) {
+    return !shape.empty() && shape.back() % in_row != 0;
+  });
+}
+
+/// Batches of products whose operands the library gives to no tensor cores, as the stack says.
+void choose_cores(cost::Kernel& kernel, const Shapes& inputs, const Shapes& outputs,
+                  const cost::Stack& stack) {
+  if (!cost::says(stack, cost::UnalignedBatches::in_fp32)) return;
+  if (kernel.batch == 1 || model::size_of(kernel.type) != 2_B) return;
+  if (is_unaligned(inputs, kernel.type) || is_unaligned(outputs, kernel.type))
+    kernel.type = model::DataType::fp32;
+}
+
 /// Of the products that the kernel computes: two forward; for the gradient of the queries three, of
 /// which one gives the scores again, for those of keys and values one each. It leaves out the tiles
 /// that the causal mask hides: half of all pairs of tokens, on the mean over ranks that divide
@@ -124,7 +142,10 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     kernel.pass = cost::KernelPass::gradient;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, rule);
   kernel.launches = op.kind == OpKind::identity ? 0 : rule.launches;
-  if (op.kind == OpKind::contraction) set_gemm_sizes(kernel, op, inputs, outputs);
+  if (op.kind == OpKind::contraction) {
+    set_gemm_sizes(kernel, op, inputs, outputs);
+    choose_cores(kernel, inputs, outputs, stack);
+  }
   if (op.kind == OpKind::fused_attention) kernel.flops = attention_flops(op, inputs);
   return kernel;
 }

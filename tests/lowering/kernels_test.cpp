@@ -112,6 +112,39 @@ TEST_CASE("hardware FLOPs are those that run: of half of all pairs where attenti
   }
 }
 
+TEST_CASE("batches of products whose rows are no multiples of 16 bytes run as fp32 does") {
+  // Rows of 16 bytes hold 8 values of fp16. Products of heads are batches: their operands have rows
+  // of a head's width, or of a token for each of the 24. All others are single products, whose rows
+  // of 40 or 60 values are not all multiples, either.
+  cost::Stack in_fp32 = plain_stack();
+  in_fp32.rules.emplace_back(cost::UnalignedBatches::in_fp32);
+  for (const int heads : {5, 4, 2}) {
+    const model::GptConfig gpt{.layers = 1,
+                               .hidden = heads == 5 ? 60 : 40,
+                               .heads = heads,
+                               .sequence = 24,
+                               .vocabulary = 59,
+                               .batch = 1,
+                               .dropout = false};
+    const bool aligned = gpt.hidden / heads % 8 == 0;
+    int of_heads = 0;
+    for (const bool rule : {false, true}) {
+      const Program program =
+          lower(plan_of(model::gpt(gpt), "{}", 1), rule ? in_fp32 : plain_stack(), {});
+      for (const Block& block : program.blocks) {
+        for (const Task& task : block.tasks) {
+          const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+          if (kernel == nullptr || kernel->kind != cost::KernelKind::gemm) continue;
+          const bool as_fp32 = kernel->type == model::DataType::fp32;
+          CHECK(as_fp32 == (rule && !aligned && kernel->batch > 1));
+          of_heads += kernel->batch > 1 ? 1 : 0;
+        }
+      }
+    }
+    CHECK(of_heads == 2 * 6);  // scores and values, forward and two gradients each
+  }
+}
+
 TEST_CASE("a loss looks up one logit a token, and its gradient reads and writes all") {
   // One rank: a number for every token is 4 bytes, a label 8; a lookup touches at most a sector of
   // 32 bytes a token.

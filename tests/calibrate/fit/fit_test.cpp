@@ -173,6 +173,22 @@ TEST_CASE("what nobody measured is as strong as what it is alike, at most") {
   CHECK(profile.kernels.gemm.at("bf16").ramp.provenance == cost::Provenance::fitted);
 }
 
+TEST_CASE("what takes longer than what it is like reaches a smaller share") {
+  Datasheet sheet = datasheet();
+  sheet.peak["tf32"].value = sheet.peak.at("fp16").value;
+  sheet.like.gemm["tf32"] = {.as = "fp16", .because = "layers", .times_as_long = 2};
+  sheet.like.streaming["dropout"].times_as_long = 4;
+  const cost::Profile profile = fit_profile({planted()}, sheet).profile;
+  CHECK(close(profile.kernels.streaming.at("dropout").value,
+              profile.kernels.streaming.at("elementwise").value / 4, 1e-3));
+  // Where computing binds, by far: twice as long.
+  cost::Kernel product{.kind = cost::KernelKind::gemm, .m = 8192, .n = 8192, .k = 8192, .batch = 1};
+  const Seconds fixed = profile.kernels.gemm.at("fp16").fixed.value;
+  const Seconds alike = cost::gemm_time(product, profile) - fixed;
+  product.type = model::DataType::tf32;
+  CHECK(close(cost::gemm_time(product, profile) - fixed, 2 * alike, 1e-3));
+}
+
 TEST_CASE("what was measured of the architecture is fitted, whatever it is said to be like") {
   Measurements measured = planted();
   measured.device.memory = 16_GB;  // as `calibrate measure --backend cuda` notes it: still a GPU
