@@ -49,26 +49,25 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
   }
   auto found = alike.routes.find({kind, payloads});
   if (found == alike.routes.end()) {
-    std::vector<Alike::Placed> placed;
+    std::vector<Alike::Placed> kept;
     for (Routed& routed : find_routes(kind, payloads, alike)) {
-      std::vector<topology::PlacedLink> links;
-      for (const LinkLoad& load : routed.route.loads)
-        links.push_back(topology::placed(cluster_, alike.footprint, load.direction.link));
-      placed.push_back({std::move(routed), std::move(links)});
+      std::vector<topology::LinkId> links;
+      for (const LinkLoad& load : routed.route.loads) links.push_back(load.direction.link);
+      kept.push_back({std::move(routed), topology::placed(cluster_, alike.footprint, links)});
     }
-    found = alike.routes.emplace(std::pair{kind, payloads}, std::move(placed)).first;
+    found = alike.routes.emplace(std::pair{kind, payloads}, std::move(kept)).first;
   }
   std::vector<Routed> result;
   result.reserve(found->second.size());
-  for (const Alike::Placed& placed : found->second) result.push_back(moved(placed, here));
+  for (const Alike::Placed& route : found->second) result.push_back(moved(route, here));
   return result;
 }
 
-Routed Collectives::moved(const Alike::Placed& placed, const topology::Footprint& to) const {
-  Routed result = placed.routed;
+Routed Collectives::moved(const Alike::Placed& route, const topology::Footprint& to) const {
+  Routed result = route.routed;
   std::vector<LinkLoad>& loads = result.route.loads;
   for (std::size_t i = 0; i < loads.size(); ++i)
-    loads[i].direction.link = topology::link_at(cluster_, to, placed.links[i]);
+    loads[i].direction.link = topology::link_at(cluster_, to, route.links[i]);
   std::ranges::sort(loads, {}, &LinkLoad::direction);
   return result;
 }

@@ -88,7 +88,7 @@ class Collectives {
                                   Alike& alike);
   std::vector<Routed> nccl_routes(CollectiveKind kind, const std::vector<Bytes>& payloads,
                                   Alike& alike);
-  [[nodiscard]] Routed moved(const Alike::Placed& placed, const topology::Footprint& to) const;
+  [[nodiscard]] Routed moved(const Alike::Placed& route, const topology::Footprint& to) const;
   /// nullptr where a formula holds. Throws InputError for a kind that was not measured where others
   /// were.
   [[nodiscard]] const CollectiveTimes* times_of(CollectiveKind kind,

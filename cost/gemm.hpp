@@ -20,8 +20,8 @@ namespace stratagem::cost {
 ///
 /// For s > 1 the traffic includes partial sums of 4 bytes, written and read. The fourth powers are
 /// a maximum with a round corner: 19 % above it where both are equal, 1.5 % where one is half.
-/// Holds for dense operands whose rows begin at multiples of 16 bytes. Batches of others may miss the
-/// tensor cores: that a stack says (cost/rules.hpp, UnalignedBatches).
+/// Holds for dense operands whose rows begin at multiples of 16 bytes. Batches of others may miss
+/// the tensor cores: a stack says whether they do (cost/rules.hpp, UnalignedBatches).
 /// Error, cross-validated: in the profile; docs/records/calibration.md says for which shapes it is
 /// larger.
 /// Source: the tile and wave picture is NVIDIA's "Matrix Multiplication Background" guide.

@@ -131,7 +131,8 @@ RuleKind fusions() {
 RuleKind unaligned_batches() {
   return kind<UnalignedBatches>(
       {"how batches of products in 16 bits, as those of attention's heads, are computed where an "
-       "operand has rows that do not begin at multiples of 16 bytes; otherwise as all others",
+       "operand has rows that do not begin at multiples of 16 bytes; otherwise like all other "
+       "products",
        "the rate of these products", ""},
       {{"unaligned_batches", itself<UnalignedBatches>,
         choice<UnalignedBatches>({{"in fp32", UnalignedBatches::in_fp32}}),

@@ -1,7 +1,6 @@
 // Numbers servers, leaves and pods by their first appearance.
 #include "topology/footprint.hpp"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "base/input_error.hpp"
@@ -28,11 +27,23 @@ class Places {
   std::unordered_map<int, int> known_;
 };
 
-int place_of(const std::vector<int>& things, int thing) {
-  const auto found = std::ranges::find(things, thing);
-  expects(found != things.end(), "a link of what the ranks stand on");
-  return static_cast<int>(found - things.begin());
-}
+/// Finds the places of things in a list.
+class Found {
+ public:
+  explicit Found(const std::vector<int>& things) {
+    for (std::size_t place = 0; place < things.size(); ++place)
+      places_.emplace(things[place], static_cast<int>(place));
+  }
+
+  [[nodiscard]] int at(int thing) const {
+    const auto found = places_.find(thing);
+    expects(found != places_.end(), "a link of what the ranks stand on");
+    return found->second;
+  }
+
+ private:
+  std::unordered_map<int, int> places_;
+};
 
 /// The links of a cluster in the order of their numbers.
 struct Order {
@@ -78,17 +89,28 @@ Footprint footprint(const Cluster& cluster, const std::vector<int>& ranks) {
   return result;
 }
 
-PlacedLink placed(const Cluster& cluster, const Footprint& footprint, LinkId link) {
+std::vector<PlacedLink> placed(const Cluster& cluster, const Footprint& footprint,
+                               const std::vector<LinkId>& links) {
   using enum PlacedLink::Owner;
   const Order order(cluster);
-  if (link < order.first_port)
-    return {node, place_of(footprint.nodes, link / order.inside), link % order.inside};
-  if (link < order.first_leaf) {
-    const LinkId port = link - order.first_port;
-    return {node, place_of(footprint.nodes, port / order.nics), order.inside + port % order.nics};
+  const Found nodes(footprint.nodes);
+  const Found leaves(footprint.leaves);
+  const Found pods(footprint.pods);
+  std::vector<PlacedLink> result;
+  result.reserve(links.size());
+  for (const LinkId link : links) {
+    if (link < order.first_port) {
+      result.push_back({node, nodes.at(link / order.inside), link % order.inside});
+    } else if (link < order.first_leaf) {
+      const LinkId port = link - order.first_port;
+      result.push_back({node, nodes.at(port / order.nics), order.inside + port % order.nics});
+    } else if (link < order.first_pod) {
+      result.push_back({leaf, leaves.at(link - order.first_leaf), 0});
+    } else {
+      result.push_back({pod, pods.at(link - order.first_pod), 0});
+    }
   }
-  if (link < order.first_pod) return {leaf, place_of(footprint.leaves, link - order.first_leaf), 0};
-  return {pod, place_of(footprint.pods, link - order.first_pod), 0};
+  return result;
 }
 
 LinkId link_at(const Cluster& cluster, const Footprint& footprint, const PlacedLink& link) {

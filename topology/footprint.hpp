@@ -16,7 +16,7 @@ namespace stratagem::topology {
 struct Footprint {
   std::vector<int> shape;
   std::vector<int> nodes;
-  std::vector<int> leaves;  ///< none where no route climbs above a leaf; pods likewise
+  std::vector<int> leaves;  ///< empty where there are no spines; pods likewise
   std::vector<int> pods;
 };
 
@@ -30,8 +30,9 @@ struct PlacedLink {
   LinkId local = 0;  ///< of a node: a link of its design, or after those the port of an adapter
 };
 
-/// The link must belong to the footprint.
-PlacedLink placed(const Cluster& cluster, const Footprint& footprint, LinkId link);
+/// The links must belong to the footprint.
+std::vector<PlacedLink> placed(const Cluster& cluster, const Footprint& footprint,
+                               const std::vector<LinkId>& links);
 LinkId link_at(const Cluster& cluster, const Footprint& footprint, const PlacedLink& link);
 
 }  // namespace stratagem::topology

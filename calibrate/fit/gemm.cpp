@@ -106,6 +106,15 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
 
 }  // namespace
 
+/// What the factor rests on is said of the efficiency alone; its error is not known.
+void make_longer(cost::GemmConstants& gemm, double times) {
+  gemm.efficiency.value = rounded(gemm.efficiency.value / times);
+  gemm.efficiency.error = 0;
+  for (auto* other : {&gemm.half_intensity, &gemm.ramp, &gemm.streaming})
+    other->provenance = cost::Provenance::assumed;
+  gemm.fixed.provenance = cost::Provenance::assumed;
+}
+
 void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                Fit& result) {
   auto& gemm = result.profile.kernels.gemm;
@@ -136,8 +145,7 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
                   .ramp = as_another(likeness, other.ramp),
                   .streaming = as_another(likeness, other.streaming),
                   .fixed = as_another(likeness, other.fixed)};
-    double& efficiency = gemm[type].efficiency.value;
-    efficiency = rounded(efficiency / likeness.times_as_long);
+    if (likeness.times_as_long != 1) make_longer(gemm[type], likeness.times_as_long);
   }
 }
 

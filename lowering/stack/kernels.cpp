@@ -51,8 +51,7 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
   kernel.flops = Flops{2 * real(kernel.m) * real(kernel.n) * real(kernel.k) * real(kernel.batch)};
 }
 
-/// Has an operand rows that do not begin at multiples of 16 bytes? Dimensions are stored last one
-/// first.
+/// Has an operand rows that do not begin at multiples of 16 bytes? The last dimension is contiguous.
 bool is_unaligned(const Shapes& operands, model::DataType type) {
   const auto in_row = static_cast<std::int64_t>(16 / model::size_of(type).value);
   return std::ranges::any_of(operands, [&](const std::vector<std::int64_t>& shape) {
@@ -60,7 +59,7 @@ bool is_unaligned(const Shapes& operands, model::DataType type) {
   });
 }
 
-/// Batches of products whose operands the library gives to no tensor cores, as the stack says.
+/// Batches of products that the library computes without tensor cores, as the stack says.
 void choose_cores(cost::Kernel& kernel, const Shapes& inputs, const Shapes& outputs,
                   const cost::Stack& stack) {
   if (!cost::says(stack, cost::UnalignedBatches::in_fp32)) return;

@@ -17,8 +17,8 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 /// The kernel of an operator whose operands have the given local shapes. A contraction becomes a
 /// GEMM: batch are the dimensions of both operands and the result, k those of both operands alone.
 /// Other kinds move their operands through memory once, and as often again as the stack says;
-/// lookups move only the rows they pick. The type of a GEMM is that of its rates: the operands' own,
-/// or fp32 for batches that the stack says no tensor cores compute.
+/// lookups move only the rows they pick. The type of a GEMM is that of its rates: the operands'
+/// own, or fp32 for batches that the stack says no tensor cores compute.
 cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
                        const Shapes& outputs, const cost::Stack& stack);
 

@@ -17,7 +17,7 @@ constexpr std::uint64_t spread(std::uint64_t x) {
 }
 
 /// 128 bits of a list. Equal lists have equal signatures. Among n different ones some two have an
-/// equal one with a chance of about n^2 / 2^129: 10^-26 for a million.
+/// equal one with a chance of about n^2 / 2^129: 10^-27 for a million.
 struct Signature {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

@@ -57,19 +57,28 @@ TEST_CASE("routes are the same whether other ranks were asked for before or not"
   topology::FabricDesign rails{
       .kind = topology::FabricKind::fat_tree, .speed = topology::network_speed("HDR"), .rails = 8};
   rails.ports_per_leaf = 2;  // so that every second server is under other leaves
+  topology::FabricDesign tree = rails;
+  tree.rails = 0;
+  tree.ports_per_leaf =
+      5;  // a server's adapters are under two leaves or three; the last is not full
   std::mt19937 random(5);
   for (const topology::Cluster& cluster :
-       {topology::Cluster(design, 6, 25_GBps, 1_us), topology::Cluster(design, 6, rails)}) {
+       {topology::Cluster(design, 6, 25_GBps, 1_us), topology::Cluster(design, 6, rails),
+        topology::Cluster(design, 6, tree)}) {
     for (const char* version : {"", "2.18.6"}) {
       Collectives asked_for_all(cluster, constants, version);
       for (int i = 0; i < 60; ++i) {
         const std::vector<int> ranks = any_ranks(cluster, random);
-        for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
-                                CollectiveKind::all_to_all, CollectiveKind::to_host}) {
+        const auto check = [&](CollectiveKind kind, const std::vector<int>& of) {
           Collectives asked_once(cluster, constants, version);
-          check_equal(asked_for_all.routes(kind, ranks, {64_KiB, 1_MiB, 256_MiB}),
-                      asked_once.routes(kind, ranks, {64_KiB, 1_MiB, 256_MiB}));
-        }
+          check_equal(asked_for_all.routes(kind, of, {64_KiB, 1_MiB, 256_MiB}),
+                      asked_once.routes(kind, of, {64_KiB, 1_MiB, 256_MiB}));
+        };
+        for (const auto kind :
+             {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::all_to_all})
+          if (ranks.size() > 1) check(kind, ranks);
+        if (ranks.size() > 1) check(CollectiveKind::send, {ranks.front(), ranks.back()});
+        check(CollectiveKind::to_host, {ranks.front()});
       }
     }
   }

@@ -90,7 +90,7 @@ Seconds predicted(const Layer& layer) {
 
 }  // namespace
 
-TEST_CASE("layers take the time that was measured, on GPUs that nothing was fitted to, too") {
+TEST_CASE("layers take the time that was measured, also on a GPU of which no layer was fitted to") {
   struct Errors {
     double sum = 0, worst = 0;
     int count = 0;
@@ -105,14 +105,19 @@ TEST_CASE("layers take the time that was measured, on GPUs that nothing was fitt
     errors.sum += std::abs(error);
     errors.worst = std::max(errors.worst, std::abs(error));
     ++errors.count;
-    CHECK(std::abs(error) < 0.7);  // hosts bind the smallest: 1 sample on 4 ranks
   }
   CHECK(fitted.count == 23);
   CHECK(fitted.sum / fitted.count < 0.06);
-  REQUIRE(by_profile.size() == 4);
+  // Hosts bind the smallest: 1 sample on 4 ranks.
+  const std::map<std::string, Errors> bounds = {{"v100-sxm2", {0.05, 0.18}},
+                                                {"a100-sxm4-40gb", {0.065, 0.35}},
+                                                {"a100-sxm4-80gb", {0.12, 0.35}},
+                                                {"gh200-96gb", {0.12, 0.7}}};
+  REQUIRE(by_profile.size() == bounds.size());
   for (const auto& [profile, errors] : by_profile) {
     INFO(profile << ": " << errors.count << " layers, worst error " << errors.worst);
-    CHECK(errors.sum / errors.count < 0.12);  // on V100, of which nothing was fitted, 0.043
+    CHECK(errors.sum / errors.count < bounds.at(profile).sum);
+    CHECK(errors.worst < bounds.at(profile).worst);
   }
 }
 
