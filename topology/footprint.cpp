@@ -9,30 +9,19 @@ namespace stratagem::topology {
 
 namespace {
 
-/// Places of things in a list, in the order in which they come.
+/// Things in the order in which they come, and the place of each.
 class Places {
  public:
-  explicit Places(std::vector<int>& things) : things_(things) {}
-
-  /// The place of a thing, which is added if it is new.
-  int of(int thing) {
-    if (!things_.empty() && things_.back() == thing) return static_cast<int>(things_.size()) - 1;
-    const auto [found, fresh] = known_.emplace(thing, static_cast<int>(things_.size()));
-    if (fresh) things_.push_back(thing);
-    return found->second;
+  Places() = default;
+  explicit Places(const std::vector<int>& things) {
+    for (const int thing : things) add(thing);
   }
 
- private:
-  std::vector<int>& things_;
-  std::unordered_map<int, int> known_;
-};
-
-/// Finds the places of things in a list.
-class Found {
- public:
-  explicit Found(const std::vector<int>& things) {
-    for (std::size_t place = 0; place < things.size(); ++place)
-      places_.emplace(things[place], static_cast<int>(place));
+  /// The place of a thing, which is added if it is new.
+  int add(int thing) {
+    const auto [found, fresh] = places_.emplace(thing, static_cast<int>(things_.size()));
+    if (fresh) things_.push_back(thing);
+    return found->second;
   }
 
   [[nodiscard]] int at(int thing) const {
@@ -41,7 +30,10 @@ class Found {
     return found->second;
   }
 
+  [[nodiscard]] const std::vector<int>& things() const { return things_; }
+
  private:
+  std::vector<int> things_;
   std::unordered_map<int, int> places_;
 };
 
@@ -64,15 +56,16 @@ struct Order {
 void add_switches(Footprint& result, const Cluster& cluster) {
   const Fabric& fabric = cluster.fabric();
   if (fabric.spines().groups == 0) return;
-  Places leaves(result.leaves);
-  Places pods(result.pods);
+  Places leaves, pods;
   for (const int node : result.nodes) {
     for (int nic = 0; nic < cluster.nics_per_node(); ++nic) {
       const int leaf = fabric.leaf_of(node, nic);
-      result.shape.push_back(leaves.of(leaf));
-      result.shape.push_back(pods.of(fabric.pod_of(leaf)));
+      result.shape.push_back(leaves.add(leaf));
+      result.shape.push_back(pods.add(fabric.pod_of(leaf)));
     }
   }
+  result.leaves = leaves.things();
+  result.pods = pods.things();
 }
 
 }  // namespace
@@ -80,11 +73,12 @@ void add_switches(Footprint& result, const Cluster& cluster) {
 Footprint footprint(const Cluster& cluster, const std::vector<int>& ranks) {
   Footprint result;
   result.shape.reserve(ranks.size());
-  Places nodes(result.nodes);
+  Places nodes;
   for (const int rank : ranks) {
-    const int place = nodes.of(cluster.node_of(rank));
+    const int place = nodes.add(cluster.node_of(rank));
     result.shape.push_back(place * cluster.gpus_per_node() + rank % cluster.gpus_per_node());
   }
+  result.nodes = nodes.things();
   add_switches(result, cluster);
   return result;
 }
@@ -93,9 +87,9 @@ std::vector<PlacedLink> placed(const Cluster& cluster, const Footprint& footprin
                                const std::vector<LinkId>& links) {
   using enum PlacedLink::Owner;
   const Order order(cluster);
-  const Found nodes(footprint.nodes);
-  const Found leaves(footprint.leaves);
-  const Found pods(footprint.pods);
+  const Places nodes(footprint.nodes);
+  const Places leaves(footprint.leaves);
+  const Places pods(footprint.pods);
   std::vector<PlacedLink> result;
   result.reserve(links.size());
   for (const LinkId link : links) {

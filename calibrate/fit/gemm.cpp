@@ -104,8 +104,6 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
   note(result, "gemm " + type, chosen, estimate, parameters, log_ratio);
 }
 
-}  // namespace
-
 /// What the factor rests on is said of the efficiency alone; its error is not known.
 void make_longer(cost::GemmConstants& gemm, double times) {
   gemm.efficiency.value = rounded(gemm.efficiency.value / times);
@@ -114,6 +112,8 @@ void make_longer(cost::GemmConstants& gemm, double times) {
     other->provenance = cost::Provenance::assumed;
   gemm.fixed.provenance = cost::Provenance::assumed;
 }
+
+}  // namespace
 
 void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                Fit& result) {

@@ -129,7 +129,7 @@ Folding fold(const Program& program, cost::Collectives& collectives, bool folded
   if (const auto& slowdown = collectives.constants().compute_slowdown)
     result.compute_slowdown = slowdown->value;
   result.serial = collectives.cluster().design().on_processors();
-  for (const int f : Classes(colours.flows, true).first)
+  for (const int f : Classes(colours.flows, true).first)  // a flow of each colour
     result.weights.push_back(raw.flows[f].weight);
   return result;
 }

@@ -1,6 +1,9 @@
 // Times of single transformer layers, beside those that others measured.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -114,10 +117,15 @@ TEST_CASE("layers take the time that was measured, also on a GPU of which no lay
                                                 {"a100-sxm4-80gb", {0.12, 0.35}},
                                                 {"gh200-96gb", {0.12, 0.7}}};
   REQUIRE(by_profile.size() == bounds.size());
+  std::ifstream page("docs/records/accuracy.md");
+  const std::string shown{std::istreambuf_iterator<char>(page), {}};
   for (const auto& [profile, errors] : by_profile) {
     INFO(profile << ": " << errors.count << " layers, worst error " << errors.worst);
     CHECK(errors.sum / errors.count < bounds.at(profile).sum);
     CHECK(errors.worst < bounds.at(profile).worst);
+    CHECK_THAT(shown, ContainsSubstring(fmt::format("| `{}` | {} | {:.1f} % | {:.0f} % |", profile,
+                                                    errors.count, 100 * errors.sum / errors.count,
+                                                    100 * errors.worst)));
   }
 }
 
