@@ -40,6 +40,8 @@ struct OptionText : Values {
   std::string key;
   std::string sentence;  ///< what it does
   std::string usual;     ///< the default in words, or `must_be_there`
+  /// Values that are worth trying where a search is not told which; none: the default stays.
+  std::vector<Json> tried = {};
 
   [[nodiscard]] bool required() const { return usual == must_be_there; }
 };
@@ -121,6 +123,12 @@ struct Option : OptionText {
           auto& member = std::invoke(place, to);
           member = static_cast<std::remove_reference_t<decltype(member)>>(read(value));
         }) {}
+
+  /// The same, with values worth trying.
+  [[nodiscard]] Option worth(std::vector<Json> values) && {
+    tried = std::move(values);
+    return std::move(*this);
+  }
 
   std::function<void*(S& object)> at;  ///< where its value goes
   std::function<void(const JsonReader& value, S& to)> read;

@@ -8,6 +8,7 @@ namespace stratagem::commands {
 // clang-format off
 STRATAGEM_TABLE(all, Command,
     simulate,
+    search,
     validate,
     execute,
     compare,

@@ -417,13 +417,18 @@ void check_names(const std::vector<JsonReader>& runs, const JsonReader& scenario
 
 }  // namespace
 
+Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
+  const Json named = Json(settings).set("name", name);
+  const JsonReader layered = JsonReader::from_text(named.text(), defaults.file()).over(defaults);
+  Run run = read_run(layered, "");
+  run.resolved = resolved(layered);
+  return run;
+}
+
 Run with_settings(const Run& run, const Json& changes) {
-  const JsonReader settings = JsonReader::from_text(run.resolved.text(), run.origin.file);
-  const Json named = Json(changes).set("name", run.name);
-  const JsonReader layered = JsonReader::from_text(named.text(), run.origin.file).over(settings);
-  Run changed = read_run(layered, "");
+  const JsonReader own = JsonReader::from_text(run.resolved.text(), run.origin.file);
+  Run changed = run_over(own, changes, run.name);
   if (changed.refused) throw *changed.refused;
-  changed.resolved = resolved(layered);
   return changed;
 }
 
@@ -431,6 +436,10 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
   const JsonReader reader = JsonReader::from_file(file);
   static_cast<void>(reader.find("$schema"));  // for editors
   Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};
+  if (const auto space = reader.find("search")) {
+    if (!reader.has("runs")) space->fail("\"runs\" beside it, or `stratagem search`");
+    space->skip();
+  }
   std::vector<JsonReader> runs = reader.at("runs").elements();
   if (runs.empty()) reader.at("runs").fail("at least one run");
   if (const auto defaults = reader.find("defaults")) {

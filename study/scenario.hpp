@@ -113,6 +113,10 @@ struct Scenario {
 /// With `instead` profiles are not read: that one stands in for all of them.
 Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead = {});
 
+/// A run of settings, an object as in a scenario, over a scenario's defaults. Throws InputError for
+/// what is wrong with the form of either; where settings cannot go together, Run::refused says so.
+Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name);
+
 /// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid
 /// over the run's own. Throws InputError where the settings do not go together.
 Run with_settings(const Run& run, const Json& changes);

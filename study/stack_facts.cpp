@@ -18,12 +18,12 @@ std::vector<std::string> forward_names(const model::Graph& graph, const model::S
 }
 
 /// Does a segment have both operators of a rule, and the second behind the first?
-enum class Found { not_both, in_front, behind };
-Found found(const cost::HeldInputs& rule, const std::vector<std::string>& names) {
+enum class Readers { not_both, in_front, behind };
+Readers found(const cost::HeldInputs& rule, const std::vector<std::string>& names) {
   const auto reader = std::ranges::find(names, rule.of);
-  if (reader == names.end() || std::ranges::count(names, rule.until) == 0) return Found::not_both;
-  return std::find(reader, names.end(), rule.until) == names.end() ? Found::in_front
-                                                                   : Found::behind;
+  if (reader == names.end() || std::ranges::count(names, rule.until) == 0) return Readers::not_both;
+  return std::find(reader, names.end(), rule.until) == names.end() ? Readers::in_front
+                                                                   : Readers::behind;
 }
 
 }  // namespace
@@ -34,9 +34,9 @@ void check_held_inputs(const cost::Stack& stack, const model::Graph& graph,
     bool in_front = false;
     bool behind = false;
     for (const model::Segment& segment : graph.segments) {
-      const Found where = found(rule, forward_names(graph, segment));
-      in_front = in_front || where == Found::in_front;
-      behind = behind || where == Found::behind;
+      const Readers where = found(rule, forward_names(graph, segment));
+      in_front = in_front || where == Readers::in_front;
+      behind = behind || where == Readers::behind;
     }
     if (in_front && !behind) {
       throw InputError(file, "/rules",

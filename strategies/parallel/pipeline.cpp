@@ -211,8 +211,11 @@ Strategy pipeline() {
   const auto of_stages = [](auto member) { return within(&Options::stages, member); };
   using S = StageOptions;
   const std::string apart = " stage, or as a stage of its own on all pipeline ranks or on one";
-  return {{{"pipeline", &Options::pipeline, whole(1),
-            "pipeline ranks: stages of consecutive layers, activations sent from stage to stage"},
+  using Ranks = Option<Options>;
+  return {{Ranks{"pipeline", &Options::pipeline, whole(1),
+                 "pipeline ranks: stages of consecutive layers, activations sent from stage to "
+                 "stage"}
+               .worth({1, 2, 4, 8, 16, 32, 64}),
            {"layers_per_stage", of_stages(&S::layers), list_of<int>(whole(0)),
             "layers of every stage in order", "equally many"},
            {"replicas_per_stage", of_stages(&S::replicas), list_of<int>(whole(1)),

@@ -172,10 +172,12 @@ Format<RecomputeOptions> what_runs_again() {
 
 Strategy recompute() {
   constexpr auto again = &Options::recompute;
-  return {{{"recompute", again, what_runs_again(),
-            "what runs again in the backward pass: `full`, every layer, of which only the input is "
-            "kept; `selective`, the core of every attention, scores to context",
-            "none"},
+  using What = Option<Options>;
+  return {{What{"recompute", again, what_runs_again(),
+                "what runs again in the backward pass: `full`, every layer, of which only the "
+                "input is kept; `selective`, the core of every attention, scores to context",
+                "none"}
+               .worth({"none", "selective", "full"}),
            {"partition_checkpoints", within(again, &RecomputeOptions::divides), flag(),
             "ZeRO-R's P_a: tensor ranks keep a part each of the inputs of what runs again, and "
             "gather them before"},

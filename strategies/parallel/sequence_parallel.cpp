@@ -30,9 +30,11 @@ void check_tokens(Plan& plan, const Options& options) {
 }  // namespace
 
 Strategy sequence_parallel() {
-  return {{{"sequence_parallel", within(&Options::division, &LayerDivision::tokens), flag(),
-            "tensor ranks divide the tokens in norms, dropouts and residuals: gathers and scatters "
-            "in place of all-reduces; divides `sequence`"}},
+  using Flag = Option<Options>;
+  return {{Flag{"sequence_parallel", within(&Options::division, &LayerDivision::tokens), flag(),
+                "tensor ranks divide the tokens in norms, dropouts and residuals: gathers and "
+                "scatters in place of all-reduces; divides `sequence`"}
+               .worth({false, true})},
           &check_tokens};
 }
 

@@ -122,9 +122,11 @@ void divide_operators(Plan& plan, const Options& options) {
 }  // namespace
 
 Strategy tensor_parallel() {
-  return {{{"tensor", &Options::tensor, whole(1),
-            "Megatron-LM's tensor parallelism: ranks that divide heads, MLP and vocabulary; two "
-            "all-reduces a layer and pass"}},
+  using Ranks = Option<Options>;
+  return {{Ranks{"tensor", &Options::tensor, whole(1),
+                 "Megatron-LM's tensor parallelism: ranks that divide heads, MLP and vocabulary; "
+                 "two all-reduces a layer and pass"}
+               .worth({1, 2, 4, 8})},
           &divide_operators,
           nullptr,
           {.name = "tp", .size = [](const Options& options) { return options.tensor; }}};

@@ -116,10 +116,12 @@ Strategy zero() {
        "true"}};
   const auto alone =
       converted<Zero>(stage, [](std::int64_t n) { return Zero{.stage = static_cast<int>(n)}; });
-  return {{{"zero", &Options::zero, either(alone, {object_of(more)}),
-            "ZeRO: ranks that divide batch or tokens keep shards of optimizer states (1), "
-            "gradients (2), parameters (3)",
-            "0"}},
+  using Stage = Option<Options>;
+  return {{Stage{"zero", &Options::zero, either(alone, {object_of(more)}),
+                 "ZeRO: ranks that divide batch or tokens keep shards of optimizer states (1), "
+                 "gradients (2), parameters (3)",
+                 "0"}
+               .worth({0, 1, 2, 3})},
           &divide_weights,
           &check_zero};
 }

@@ -1,8 +1,8 @@
 # Reads every #include of the folders and fails for one that points up, for subfolders that include
 # each other in a circle, for a library out of its place, and for a folder with too many sources.
 #   cmake -DROOT=<repository> -P layers.cmake
-# CONTRIBUTING.md shows the first table. report/ stands on study/, since what it reports on are a
-# scenario's results.
+# CONTRIBUTING.md shows the first table. report/ stands on study/ and search/, since what it reports
+# on are their results.
 cmake_minimum_required(VERSION 3.25)
 
 # folder: the folders just below it. Arrows are transitive.
@@ -19,15 +19,15 @@ set(below_study sim lowering)
 set(below_kernels base)
 set(below_calibrate kernels cost)
 set(below_execute kernels sim)
-set(below_report study)
+set(below_search study)
+set(below_report search)
 set(below_commands calibrate execute report)
 set(folders base topology model cost placement strategies program lowering sim study kernels
-  calibrate execute report commands)
+  calibrate execute search report commands)
 
 # Headers in a folder's inside/ are for its own sources only; they may show a library.
 
 # library: how its headers begin, then the folders that may include it from a source file.
-# search/ is to come: it looks for plans.
 set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
 set(folders_boost topology model)

@@ -1,0 +1,102 @@
+// `stratagem search`: the best plans of a space.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "base/quantity_text.hpp"
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "commands/jobs.hpp"
+#include "commands/outputs.hpp"
+#include "report/search_report.hpp"
+#include "search/sweep.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+using search::Objective;
+
+const std::vector<std::pair<std::string, Objective>> objectives = {
+    {"time", Objective::time}, {"cost", Objective::cost}, {"memory", Objective::memory}};
+
+Options search_options() {
+  Options options("stratagem search",
+                  "Find the best plans of a space, and prove that no other is better.");
+  options.text("scenario", "scenario file with the key \"search\"");
+  options.text("for", "the least of what: time of an iteration, cost (time x GPUs), or memory",
+               "time");
+  options.whole("best", "plans to find", 10);
+  options.text("json", "write the answer as JSON");
+  options.text("plans", "write the best plans as a scenario");
+  add_jobs(options);
+  options.positional({"scenario"}, "SCENARIO");
+  return options;
+}
+
+Objective objective(const Arguments& asked) {
+  const std::string name = asked.text("for");
+  const auto known = std::ranges::find(objectives, name, &std::pair<std::string, Objective>::first);
+  if (known != objectives.end()) return known->second;
+  throw UsageError("--for: expected time, cost or memory, found " + name);
+}
+
+/// One line that is written over and over, on a terminal only.
+class ProgressLine {
+ public:
+  void show(const search::Progress& progress) {
+    if (!terminal_) return;
+    const std::string best = progress.leading == nullptr
+                                 ? "none yet"
+                                 : to_text(progress.leading->outcome.metrics->iteration_time);
+    fmt::print(stderr, "\r\033[K{} of {} bounded, {} simulated, best: {}", progress.bounded,
+               progress.combinations, progress.simulated, best);
+    std::fflush(stderr);
+  }
+  void end() const {
+    if (terminal_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+};
+
+int run_search(const std::vector<std::string>& line) {
+  Options options = search_options();
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  if (asked.whole("best") < 1) throw UsageError("--best: expected at least 1");
+  const auto best = static_cast<std::size_t>(asked.whole("best"));
+  const search::SweepOptions how{
+      .objective = objective(asked), .best = best, .threads = jobs(asked)};
+  const search::Space space = search::Space::read(asked.required("scenario"));
+  ProgressLine progress;
+  const search::Swept swept =
+      search::sweep(space, how, [&](const search::Progress& now) { progress.show(now); });
+  progress.end();
+  std::vector<Output> outputs;
+  if (asked.has("json"))
+    outputs.push_back({asked.text("json"), report::search_json(space, swept, best).text(2) + "\n"});
+  if (asked.has("plans")) {
+    const std::string file = asked.text("plans");
+    const std::string folder = std::filesystem::path(file).parent_path().string();
+    outputs.push_back(
+        {file, report::best_plans(space, swept, best, folder.empty() ? "." : folder).text(2) + "\n",
+         " (for simulate and execute)"});
+  }
+  check_outputs(outputs, {space.file()});
+  fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best));
+  write_below(outputs);
+  return swept.answers.empty() ? check_failed : done;
+}
+
+}  // namespace
+
+Command search() { return {"search", "find the best plans of a space, with proof", &run_search}; }
+
+}  // namespace stratagem::commands

@@ -1,0 +1,40 @@
+// What is known of a plan before its tasks are put in order: enough to bound its time and memory.
+#pragma once
+
+#include <vector>
+
+#include "cost/optimizer.hpp"
+#include "cost/stack.hpp"
+#include "program/program.hpp"
+#include "strategies/plan/plan.hpp"
+
+namespace stratagem::lowering {
+
+/// A cell, or a pair of cells that run together, as one device class runs it.
+struct OutlinedCell {
+  int device_class = 0;
+  int place = 0;  ///< in one order of all cells, which it has on each of its device classes
+  std::vector<int> blocks;  ///< of the program, in order
+  std::vector<int> after;   ///< places of cells that must have ended first, on whatever devices
+  /// What forward cells surely leave on each device until the backward cell of the micro-batch, and
+  /// what this one, a backward cell, no longer keeps.
+  Bytes leaves;
+  Bytes releases;
+};
+
+/// The cells of one iteration, each after what comes before it, and their blocks.
+struct Outline {
+  program::Program program;  ///< without sequences
+  std::vector<OutlinedCell> cells;
+  /// By device class, on each device: what lives there from the first iteration to the last, and
+  /// what does when the steps begin. Both without what only the finished program knows.
+  std::vector<Bytes> always;
+  std::vector<Bytes> at_steps;
+};
+
+/// The first passes of lower(), which take a fraction of its time. Throws InputError as they do; a
+/// plan that has an outline may still be refused by a later pass.
+Outline outline(const strategies::Plan& plan, const cost::Stack& stack,
+                const cost::Training& training = {});
+
+}  // namespace stratagem::lowering

@@ -1,0 +1,163 @@
+// Reads the object "search" by the options of all strategies.
+#include "search/space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "base/json_copy.hpp"
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::search {
+namespace {
+
+/// More would take hours only to be counted.
+constexpr std::size_t most_combinations = 1'000'000;
+
+std::string shown(const Json& value) {
+  std::string text = value.text();
+  std::erase(text, '"');
+  return text;
+}
+
+bool is_null(const Json& value) { return value.text() == "null"; }
+
+std::vector<Json> listed(const JsonReader& list) {
+  std::vector<Json> values;
+  for (const JsonReader& value : list.elements()) {
+    Json copy = copy_of(value);
+    const bool twice =
+        std::ranges::any_of(values, [&](const Json& other) { return other.text() == copy.text(); });
+    if (twice) value.fail("values that differ");
+    values.push_back(std::move(copy));
+  }
+  if (values.empty()) list.fail("a list of at least one value");
+  return values;
+}
+
+/// The values of a strategy's key must be such as its option reads.
+void check_values(const Option<strategies::Options>& option, const JsonReader& list) {
+  for (const JsonReader& value : list.elements()) {
+    strategies::Options anywhere;
+    if (!value.is_null()) option.read(value, anywhere);
+  }
+}
+
+}  // namespace
+
+Space Space::read(const std::string& file) { return Space(JsonReader::from_file(file)); }
+
+Space::Space(const JsonReader& scenario)
+    : question_(scenario.at("question").text()), defaults_(scenario.at("defaults")) {
+  const JsonReader space = scenario.at("search");
+  add_gpus(space);
+  add("training", "micro_batch", {1, 2, 4, 8}, space);
+  for (const strategies::Strategy& strategy : strategies::all()) {
+    for (const Option<strategies::Options>& option : strategy.options) {
+      const auto named = space.find(option.key);
+      if (named && named->is_array()) check_values(option, *named);
+      add("strategy", option.key, option.tried, space);
+    }
+  }
+  space.finish();
+  if (defaults_.has("plan"))
+    defaults_.at("plan").fail("a strategy, whose options a search tries", "a plan file");
+  double combinations = 1;
+  for (const Dimension& one : dimensions_) combinations *= static_cast<double>(one.values.size());
+  if (combinations > most_combinations) {
+    space.fail(
+        fmt::format("at most {} combinations: name keys with fewer values", most_combinations),
+        fmt::format("{:.0f}", combinations));
+  }
+}
+
+void Space::add(const std::string& object, const std::string& key, const std::vector<Json>& worth,
+                const JsonReader& space) {
+  const auto named = space.find(key);
+  if (named && named->is_array()) {
+    dimensions_.push_back({object, key, listed(*named)});
+  } else if (named) {
+    static_cast<void>(named->one_of({"any"}));
+    if (worth.empty()) named->fail("a list of values: none are declared as worth trying");
+    dimensions_.push_back({object, key, worth});
+  } else if (!worth.empty() && !(defaults_.has(object) && defaults_.at(object).has(key))) {
+    dimensions_.push_back({object, key, worth});
+  }
+}
+
+void Space::add_gpus(const JsonReader& space) {
+  const auto named = space.find("gpus");
+  if (!named) {
+    static_cast<void>(defaults_.at("cluster").at("gpus"));
+    return;
+  }
+  if (!named->is_object()) return add("cluster", "gpus", {}, space);
+  Dimension gpus{"cluster", "gpus", {}};
+  for (std::int64_t n = named->at("at_most").between(1, 1'000'000); n > 0; n /= 2) {
+    gpus.values.emplace_back(n);
+    if (n % 2 != 0) break;
+  }
+  dimensions_.push_back(std::move(gpus));
+}
+
+std::size_t Space::size() const {
+  std::size_t combinations = 1;
+  for (const Dimension& one : dimensions_) combinations *= one.values.size();
+  return combinations;
+}
+
+const Json& Space::value(std::size_t number, std::size_t dimension) const {
+  for (std::size_t i = dimensions_.size() - 1; i > dimension; --i)
+    number /= dimensions_[i].values.size();
+  const std::vector<Json>& values = dimensions_[dimension].values;
+  return values[number % values.size()];
+}
+
+Json Space::settings(std::size_t number) const {
+  std::array<std::pair<std::string, Json>, 3> objects = {
+      {{"cluster", Json::object()}, {"training", Json::object()}, {"strategy", Json::object()}}};
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    const Json& set = value(number, i);
+    if (is_null(set)) continue;
+    const auto at = std::ranges::find(objects, dimensions_[i].object,
+                                      [](const auto& object) { return object.first; });
+    at->second.set(dimensions_[i].key, set);
+  }
+  Json settings = Json::object();
+  for (const auto& [name, object] : objects) settings.set(name, object);
+  const bool data_named =
+      (defaults_.has("strategy") && defaults_.at("strategy").has("data")) ||
+      std::ranges::find(dimensions_, "data", &Dimension::key) != dimensions_.end();
+  if (data_named) return settings;
+  return settings.set("strategy", objects[2].second.set("data", data_ranks(settings)));
+}
+
+int Space::data_ranks(const Json& settings) const {
+  const JsonReader run = JsonReader::from_text(settings.text(), file()).over(defaults_);
+  const JsonReader strategy = run.at("strategy");
+  strategies::Options options;
+  for (const strategies::Strategy& one : strategies::all())
+    options = read_object(one.options, strategy, options);
+  const std::int64_t gpus = run.at("cluster").at("gpus").between(1, 1'000'000);
+  if (gpus % options.devices() != 0) {
+    throw InputError(file(), "/strategy",
+                     fmt::format("{} without data to divide the GPUs", strategies::rank_keys()),
+                     fmt::format("{} and {} GPUs", options.devices(), gpus));
+  }
+  return static_cast<int>(gpus / options.devices());
+}
+
+std::string Space::words(std::size_t number) const {
+  std::string text;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    const Json& set = value(number, i);
+    if (is_null(set)) continue;
+    text += (text.empty() ? "" : ", ") + dimensions_[i].key + " " + shown(set);
+  }
+  return text;
+}
+
+}  // namespace stratagem::search

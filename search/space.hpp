@@ -1,0 +1,57 @@
+// A space of plans: keys of a scenario, and the values that each of them may take.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.hpp"
+#include "base/json_writer.hpp"
+
+namespace stratagem::search {
+
+/// A key that varies.
+struct Dimension {
+  std::string object;        ///< of a run: "strategy", "training" or "cluster"
+  std::string key;           ///< in that object
+  std::vector<Json> values;  ///< at least one; null leaves the key out
+};
+
+/// All combinations of values, numbered from 0; the last dimension varies fastest.
+class Space {
+ public:
+  /// Reads the keys "question", "defaults" and "search" of a scenario file. The latter is an object
+  /// of lists, or of "any" for the values that an option declares as worth trying:
+  ///     {"tensor": [1, 2, 4], "schedule": "any", "micro_batch": [1, 2]}
+  /// Its keys are those of a strategy, "micro_batch", and "gpus", which may also be {"at_most": N}:
+  /// N, N/2, N/4 ... GPUs. A key of which neither the search nor the defaults say anything takes
+  /// all values that are worth trying, if its option declares any. Throws InputError.
+  static Space read(const std::string& file);
+
+  [[nodiscard]] std::size_t size() const;
+  /// The settings of a combination, as in a run of a scenario. As many data ranks as GPUs are left
+  /// for, unless the space or the defaults name their number. Throws InputError where they are no
+  /// whole number.
+  [[nodiscard]] Json settings(std::size_t number) const;
+  /// The values that vary: "tensor 8, pipeline 4, zero 1".
+  [[nodiscard]] std::string words(std::size_t number) const;
+
+  [[nodiscard]] const std::string& file() const { return defaults_.file(); }
+  [[nodiscard]] const std::string& question() const { return question_; }
+  [[nodiscard]] const JsonReader& defaults() const { return defaults_; }
+  [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
+
+ private:
+  explicit Space(const JsonReader& scenario);
+  void add(const std::string& object, const std::string& key, const std::vector<Json>& worth,
+           const JsonReader& space);
+  void add_gpus(const JsonReader& space);
+  [[nodiscard]] const Json& value(std::size_t number, std::size_t dimension) const;
+  [[nodiscard]] int data_ranks(const Json& settings) const;
+
+  std::string question_;
+  JsonReader defaults_;
+  std::vector<Dimension> dimensions_;
+};
+
+}  // namespace stratagem::search

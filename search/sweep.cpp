@@ -1,0 +1,218 @@
+// Branch and bound over one level: all leaves are bounded, the most promising are simulated first.
+#include "search/sweep.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "base/malformed_input.hpp"
+#include "base/parallel.hpp"
+
+namespace stratagem::search {
+namespace {
+
+/// Plans that are simulated before the last of the best is compared again. It does not depend on
+/// the number of threads, so neither does which plans are simulated.
+constexpr std::size_t at_once = 8;
+/// Combinations that are bounded between two reports.
+constexpr std::size_t reported = 64;
+
+/// A combination that is no plan says why; of others the bounds are known.
+struct Bounded {
+  std::size_t number = 0;
+  study::Bounds bounds;
+  double gpus = 0;
+  bool fits = false;
+  std::string refused = {};
+};
+
+/// Numbers are left out, so that alike reasons count together.
+std::string reason(const InputError& error) {
+  const std::string key = error.path.substr(error.path.rfind('/') + 1);
+  std::string text = key + ": " + error.expected, result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+    if (digit && !result.empty() && result.ends_with('N')) continue;
+    const bool word = i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0 &&
+                      std::isdigit(static_cast<unsigned char>(text[i - 1])) == 0;
+    result += digit && !word ? 'N' : text[i];
+  }
+  return result;
+}
+
+Bounded bounded(const Space& space, std::size_t number) {
+  Bounded result{.number = number};
+  try {
+    const study::Run run = study::run_over(space.defaults(), space.settings(number), "bounded");
+    if (run.refused) throw InputError(*run.refused);
+    result.bounds = study::bounds(run);
+    result.gpus = run.gpus;
+    result.fits = result.bounds.memory <= run.profile.memory.size.value;
+  } catch (const MalformedInput&) {
+    throw;
+  } catch (const InputError& error) {
+    result.refused = reason(error);
+  }
+  return result;
+}
+
+double score(Objective objective, Seconds time, Bytes memory, double gpus) {
+  switch (objective) {
+    case Objective::time:
+      return time.value;
+    case Objective::cost:
+      return time.value * gpus;
+    default:
+      return memory.value;
+  }
+}
+
+class Sweep {
+ public:
+  Sweep(const Space& space, const SweepOptions& options,
+        const std::function<void(const Progress&)>& report)
+      : space_(space), options_(options), report_(report) {}
+
+  Swept run() {
+    bound_all();
+    while (next_ < candidates_.size() && least(candidates_[next_]) <= worst_of_best()) simulate();
+    result_.not_better = candidates_.size() - next_;
+    return std::move(result_);
+  }
+
+ private:
+  void bound_all() {
+    result_.combinations = space_.size();
+    for (std::size_t first = 0; first < space_.size(); first += reported) {
+      std::vector<Bounded> some(std::min(reported, space_.size() - first));
+      for_each_index(some.size(), options_.threads,
+                     [&](std::size_t i) { some[i] = bounded(space_, first + i); });
+      for (Bounded& one : some) sort_out(std::move(one));
+      tell();
+    }
+    std::ranges::stable_sort(candidates_, {}, [&](const Bounded& one) { return least(one); });
+  }
+
+  void sort_out(Bounded one) {
+    ++bounded_;
+    if (!one.refused.empty()) {
+      ++result_.refused[one.refused];
+    } else if (!one.fits) {
+      does_not_fit(one.number, one.bounds.memory);
+    } else {
+      candidates_.push_back(std::move(one));
+    }
+  }
+
+  void does_not_fit(std::size_t number, Bytes memory) {
+    const bool first = result_.too_large++ == 0;
+    if (!first && memory >= result_.nearest_memory) return;
+    result_.nearest = number;
+    result_.nearest_memory = memory;
+  }
+
+  [[nodiscard]] double least(const Bounded& one) const {
+    return score(options_.objective, one.bounds.iteration_time, one.bounds.memory, one.gpus);
+  }
+  [[nodiscard]] double score_of(const Answer& answer) const {
+    return score(options_.objective, answer.outcome.metrics->iteration_time,
+                 answer.outcome.memory.used, answer.outcome.gpus);
+  }
+  [[nodiscard]] double worst_of_best() const {
+    if (options_.best == 0 || result_.answers.size() < options_.best)
+      return std::numeric_limits<double>::infinity();
+    return score_of(result_.answers[options_.best - 1]);
+  }
+
+  void simulate() {
+    std::size_t end = next_;
+    while (end < candidates_.size() && end - next_ < at_once &&
+           least(candidates_[end]) <= worst_of_best())
+      ++end;
+    std::vector<Answer> some(end - next_);
+    std::vector<std::string> refused(some.size());
+    for_each_index(some.size(), options_.threads, [&](std::size_t i) {
+      const Bounded& one = candidates_[next_ + i];
+      try {
+        some[i] = simulated(one);
+      } catch (const InputError& error) {
+        refused[i] = reason(error);
+      }
+    });
+    next_ = end;
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (refused[i].empty()) {
+        take(std::move(some[i]));
+      } else {
+        ++result_.refused[refused[i]];
+      }
+    }
+    tell();
+  }
+
+  [[nodiscard]] Answer simulated(const Bounded& one) const {
+    Answer answer{.number = one.number,
+                  .settings = space_.settings(one.number),
+                  .bounds = one.bounds,
+                  .outcome = {}};
+    const study::Run run = study::run_over(space_.defaults(), answer.settings, "simulated");
+    answer.outcome = study::simulate(run, {.memory_first = true}).outcome;
+    return answer;
+  }
+
+  void take(Answer answer) {
+    ++result_.simulated;
+    if (answer.outcome.status != study::Outcome::Status::ok)
+      return does_not_fit(answer.number, answer.outcome.memory.used);
+    const auto place = std::ranges::upper_bound(
+        result_.answers, std::pair(score_of(answer), answer.number), {},
+        [&](const Answer& one) { return std::pair(score_of(one), one.number); });
+    result_.answers.insert(place, std::move(answer));
+  }
+
+  void tell() const {
+    if (!report_) return;
+    report_({.bounded = bounded_,
+             .combinations = result_.combinations,
+             .simulated = result_.simulated,
+             .candidates = candidates_.size() - next_,
+             .leading = result_.answers.empty() ? nullptr : &result_.answers.front()});
+  }
+
+  const Space& space_;
+  const SweepOptions& options_;
+  const std::function<void(const Progress&)>& report_;
+  std::vector<Bounded> candidates_;  ///< that may fit, by their bounds
+  std::size_t bounded_ = 0;
+  std::size_t next_ = 0;  ///< of the candidates, to be simulated
+  Swept result_;
+};
+
+}  // namespace
+
+Swept sweep(const Space& space, const SweepOptions& options,
+            const std::function<void(const Progress&)>& report) {
+  return Sweep(space, options, report).run();
+}
+
+std::vector<const Answer*> front(const std::vector<Answer>& answers) {
+  const auto no_worse = [](const Answer& a, const Answer& b) {
+    return a.outcome.metrics->iteration_time <= b.outcome.metrics->iteration_time &&
+           a.outcome.memory.used <= b.outcome.memory.used && a.outcome.gpus <= b.outcome.gpus;
+  };
+  std::vector<const Answer*> result;
+  for (const Answer& one : answers) {
+    const bool beaten = std::ranges::any_of(answers, [&](const Answer& other) {
+      return no_worse(other, one) && (!no_worse(one, other) || &other < &one);
+    });
+    if (!beaten) result.push_back(&one);
+  }
+  std::ranges::stable_sort(result, {},
+                           [](const Answer* one) { return one->outcome.metrics->iteration_time; });
+  return result;
+}
+
+}  // namespace stratagem::search

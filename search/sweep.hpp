@@ -1,0 +1,70 @@
+// Finds the best plans of a space, and proves that no other is better.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "search/space.hpp"
+#include "study/bounds.hpp"
+#include "study/scenario.hpp"
+
+namespace stratagem::search {
+
+/// What is best: less is better.
+///   time    the iteration's
+///   cost    time x GPUs
+///   memory  of the fullest GPU
+enum class Objective { time, cost, memory };
+
+struct SweepOptions {
+  Objective objective = Objective::time;
+  std::size_t best = 10;  ///< plans that are found and ordered for certain
+  int threads = 1;        ///< the answer does not depend on their number
+};
+
+/// A plan that was simulated.
+struct Answer {
+  std::size_t number = 0;  ///< of its combination
+  Json settings;           ///< as Space::settings
+  study::Bounds bounds;
+  study::Outcome outcome;
+};
+
+/// Every combination of the space is counted once: refused + too_large + not_better + answers.
+struct Swept {
+  std::size_t combinations = 0;
+  std::map<std::string, std::size_t> refused;  ///< by reason, numbers in it left out
+  std::size_t too_large = 0;  ///< a lower bound of memory, or the simulation, does not fit
+  /// A lower bound of the objective is above that of the last of the best.
+  std::size_t not_better = 0;
+  std::size_t simulated = 0;  ///< among `answers` and `too_large`
+  /// Of those that are too large: the one that lacks least, and the memory that it needs at least.
+  std::size_t nearest = 0;
+  Bytes nearest_memory;
+  /// All that fit, best first; of equals the first combination. The first `best` of them are the
+  /// best of the space.
+  std::vector<Answer> answers;
+};
+
+/// What is known so far.
+struct Progress {
+  std::size_t bounded = 0;  ///< combinations whose bounds are known
+  std::size_t combinations = 0;
+  std::size_t simulated = 0;
+  std::size_t candidates = 0;       ///< at most so many are left to be simulated
+  const Answer* leading = nullptr;  ///< the best so far
+};
+
+/// Bounds all combinations, then simulates them in the order of their bounds until the next bound
+/// is above the objective of the last of the best: what is left cannot be better. Throws InputError
+/// for what is wrong with the form of the scenario.
+Swept sweep(const Space& space, const SweepOptions& options,
+            const std::function<void(const Progress&)>& report = {});
+
+/// Answers that no other beats in time, memory and GPUs together, by time.
+std::vector<const Answer*> front(const std::vector<Answer>& answers);
+
+}  // namespace stratagem::search

@@ -1,0 +1,29 @@
+// Bounds of a run's time and memory that are known before its program is made.
+#pragma once
+
+#include "base/quantity.hpp"
+#include "study/scenario.hpp"
+
+namespace stratagem::study {
+
+/// No run takes less than its bounds, as simulate() predicts it.
+struct Bounds {
+  Seconds iteration_time;
+  Bytes memory;  ///< of the fullest device
+};
+
+/// Expects a run that is not refused.
+///   iteration_time  the longest way through the cells, as data and orders connect them, from a
+///                   device's first cell to its first cell in the next iteration, where every cell
+///                   takes as long as its computations alone. Left out are all collectives and
+///                   messages, steps, launches, and what computations lose beside communication: in
+///                   a simulation these only add. Where iterations overlap: what the busiest
+///                   device computes.
+///   memory          what lives on a device all the time, with the context of its driver, and what
+///                   its computations hold as they follow each other. Left out are messages,
+///                   collectives, whatever may wait elsewhere, communicators, and what an allocator
+///                   holds beyond live buffers.
+/// Throws InputError, as simulate() does, where the plan is refused before its tasks are in order.
+Bounds bounds(const Run& run);
+
+}  // namespace stratagem::study
