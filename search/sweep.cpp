@@ -20,6 +20,8 @@ constexpr std::size_t at_once = 8;
 /// Combinations that are bounded between two reports.
 constexpr std::size_t reported = 64;
 
+constexpr double longest = std::numeric_limits<double>::infinity();
+
 /// A combination that is no plan says why; of others the bounds are known.
 struct Bounded {
   std::size_t number = 0;
@@ -79,7 +81,7 @@ class Sweep {
   Swept run() {
     bound_all();
     while (next_ < candidates_.size() && least(candidates_[next_]) <= worst_of_best()) simulate();
-    result_.not_better = candidates_.size() - next_;
+    result_.not_better += candidates_.size() - next_;
     return std::move(result_);
   }
 
@@ -122,8 +124,7 @@ class Sweep {
                  answer.outcome.memory.used, answer.outcome.gpus);
   }
   [[nodiscard]] double worst_of_best() const {
-    if (options_.best == 0 || result_.answers.size() < options_.best)
-      return std::numeric_limits<double>::infinity();
+    if (options_.best == 0 || result_.answers.size() < options_.best) return longest;
     return score_of(result_.answers[options_.best - 1]);
   }
 
@@ -159,12 +160,19 @@ class Sweep {
                   .bounds = one.bounds,
                   .outcome = {}};
     const study::Run run = study::run_over(space_.defaults(), answer.settings, "simulated");
-    answer.outcome = study::simulate(run, {.memory_first = true}).outcome;
+    study::SimulateOptions options{.memory_first = true};
+    if (options_.objective == Objective::time && worst_of_best() < longest)
+      options.no_longer_than = Seconds{worst_of_best()};
+    answer.outcome = study::simulate(run, options).outcome;
     return answer;
   }
 
   void take(Answer answer) {
-    ++result_.simulated;
+    if (answer.outcome.status == study::Outcome::Status::not_asked) {
+      ++result_.not_better;
+      return;
+    }
+    if (answer.outcome.metrics) ++result_.simulated;
     if (answer.outcome.status != study::Outcome::Status::ok)
       return does_not_fit(answer.number, answer.outcome.memory.used);
     const auto place = std::ranges::upper_bound(

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "base/quantity.hpp"
+#include "program/program.hpp"
+#include "sim/price.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::study {
@@ -25,5 +27,9 @@ struct Bounds {
 ///                   holds beyond live buffers.
 /// Throws InputError, as simulate() does, where the plan is refused before its tasks are in order.
 Bounds bounds(const Run& run);
+
+/// The same of a run whose program is known: what its tasks take on the busiest queue of a device,
+/// one after another, collectives with all links to themselves.
+Seconds busiest_queue(const Run& run, const program::Program& program, const sim::Prices& prices);
 
 }  // namespace stratagem::study

@@ -122,7 +122,7 @@ Run run_over(const JsonReader& defaults, const Json& settings, const std::string
 Run with_settings(const Run& run, const Json& changes);
 
 /// The outcome of a run. A run that is out of memory has metrics as if it had fitted, unless
-/// `memory_first` left out its simulation. A run that was refused, or that was not selected, has
+/// `memory_first` left out its simulation. A run that was refused, or that nobody asked for, has
 /// none.
 struct Outcome {
   enum class Status { ok, out_of_memory, refused, not_asked };
@@ -158,6 +158,8 @@ struct SimulateOptions {
   /// A run of which a lower bound of its memory does not fit is not simulated: it has no metrics,
   /// and its memory is the bound.
   bool memory_first = false;
+  /// Nor is a run simulated that surely takes longer: then its status is `not_asked`.
+  std::optional<Seconds> no_longer_than = {};
 };
 
 /// A run, simulated. Its program and timeline are kept for traces, which want all turns

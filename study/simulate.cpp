@@ -8,6 +8,7 @@
 #include "lowering/lower.hpp"
 #include "sim/least_memory.hpp"
 #include "sim/steady.hpp"
+#include "study/bounds.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
 #include "topology/drives.hpp"
@@ -87,16 +88,28 @@ bool surely_misfits(Outcome& outcome, const Run& run, const program::Program& pr
   return true;
 }
 
+/// Is the run sure to take longer than was asked for? Then the outcome says so.
+bool surely_longer(Outcome& outcome, const Run& run, const program::Program& program,
+                   const sim::Prices& prices, const SimulateOptions& options) {
+  if (!options.no_longer_than) return false;
+  const Seconds least = busiest_queue(run, program, prices);
+  if (least <= *options.no_longer_than) return false;
+  outcome.status = Outcome::Status::not_asked;
+  outcome.reason = "takes at least " + to_text(least);
+  return true;
+}
+
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
   Simulated result{.program = program_of(run, plan), .timeline = {}, .outcome = {}};
   result.outcome.gpus = run.gpus;
   if (options.memory_first && surely_misfits(result.outcome, run, result.program)) return result;
+  const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
+                                        run.cluster.gpus_per_node(), host_links(run.cluster));
+  if (surely_longer(result.outcome, run, result.program, prices, options)) return result;
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   sim::Folding folding = sim::fold(result.program, collectives, options.folded);
   folding.launch_queue = cost::launch_queue_of(run.profile);
-  const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
-                                        run.cluster.gpus_per_node(), host_links(run.cluster));
   result.timeline = sim::run_until_steady(result.program, folding, prices, options.repeats);
   Outcome& outcome = result.outcome;
   std::vector<std::string> segments;

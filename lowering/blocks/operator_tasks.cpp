@@ -46,7 +46,8 @@ void OperatorTasks::run(std::span<const OperatorPart> group, bool recomputed) {
   for (const OperatorPart& op : group) write_results(task, op, recomputed);
   for (const OperatorPart& op : group) hold_operands(task, op);
   for (const OperatorPart& op : group) {
-    task.name += (task.name.empty() ? "" : " + ") + name_within(graph_, graph_.operators[op.id]);
+    task.name.append(task.name.empty() ? "" : " + ")
+        .append(name_within(graph_, graph_.operators[op.id]));
     task.operations.push_back(operation(op));
     task.synchronizations +=
         kernels_of(c_.stack, stack_name(graph_.operators[op.id])).synchronizations;

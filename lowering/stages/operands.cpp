@@ -253,7 +253,7 @@ Distribution first_reading(const Plan& plan, const Grid& grid, int copy,
 std::string division_key(const Plan& plan, const Grid& grid, model::OpId op) {
   std::string key;
   if (grid.listed.empty()) {
-    for (const std::string& dim : split_along(plan, grid, op)) key += "," + dim;
+    for (const std::string& dim : split_along(plan, grid, op)) key.append(",").append(dim);
     return key;
   }
   for (int copy = 0; copy < plan.copies_of(op); ++copy) {

@@ -137,18 +137,24 @@ std::string structure_key(const strategies::Plan& plan, const placement::Grid& g
                           const SegmentFacts& facts) {
   const Graph& graph = plan.graph();
   std::string key = std::to_string(family) + groups_key(plan, facts);
+  key.reserve(8192);  // most take less, and this is the most frequent of all keys
   for (const placement::Axis& axis : grid.axes)
-    key += "/" + axis.name + std::to_string(axis.size) + "*" + std::to_string(axis.stride);
+    key.append("/")
+        .append(axis.name)
+        .append(std::to_string(axis.size))
+        .append("*")
+        .append(std::to_string(axis.stride));
   const auto places = [&](const std::vector<TensorId>& tensors) {
-    for (const TensorId tensor : tensors) key += " " + std::to_string(facts.place.at(tensor));
+    for (const TensorId tensor : tensors)
+      key.append(" ").append(std::to_string(facts.place.at(tensor)));
   };
   const model::Segment& segment = graph.segments[facts.segment];
   for (const auto* ops : {&segment.forward, &segment.backward, &segment.optimizer}) {
     key += "|";
     for (const model::OpId id : *ops) {
       const Operator& op = graph.operators[id];
-      key += "\n" + name_within(graph, op) + ":" + std::to_string(static_cast<int>(op.kind)) +
-             op.annotation->text;
+      key.append("\n").append(name_within(graph, op)).append(":");
+      key.append(std::to_string(static_cast<int>(op.kind))).append(op.annotation->text);
       key += division_key(plan, grid, id);
       places(op.inputs);
       key += ">";
@@ -157,9 +163,10 @@ std::string structure_key(const strategies::Plan& plan, const placement::Grid& g
   }
   for (const TensorId tensor : facts.tensors) {
     const model::Tensor& t = graph.tensors[tensor];
-    key +=
-        ";" + std::to_string(static_cast<int>(t.type)) + std::to_string(static_cast<int>(t.role));
-    for (const std::int64_t size : t.shape) key += "x" + std::to_string(size);
+    key.append(";")
+        .append(std::to_string(static_cast<int>(t.type)))
+        .append(std::to_string(static_cast<int>(t.role)));
+    for (const std::int64_t size : t.shape) key.append("x").append(std::to_string(size));
   }
   for (const auto* border :
        {&facts.activations_in, &facts.activations_out, &facts.gradients_in, &facts.gradients_out}) {
@@ -169,8 +176,8 @@ std::string structure_key(const strategies::Plan& plan, const placement::Grid& g
   return key;
 }
 
-std::string name_within(const Graph& graph, const Operator& op) {
-  return op.name.substr(graph.segments[op.segment].name.size() + 1);
+std::string_view name_within(const Graph& graph, const Operator& op) {
+  return std::string_view(op.name).substr(graph.segments[op.segment].name.size() + 1);
 }
 
 }  // namespace stratagem::lowering

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "placement/grid.hpp"
@@ -45,6 +46,6 @@ std::string structure_key(const strategies::Plan& plan, const placement::Grid& g
                           const SegmentFacts& facts);
 
 /// "attention.qkv" for operator "layers.12.attention.qkv" of segment "layers.12".
-std::string name_within(const model::Graph& graph, const model::Operator& op);
+std::string_view name_within(const model::Graph& graph, const model::Operator& op);
 
 }  // namespace stratagem::lowering

@@ -49,7 +49,7 @@ Family family_of(const std::string& name, const std::string& summary,
                  const OptionList<Config>& options,
                  void (*complete)(Config&, const JsonReader& config),
                  Graph (*build)(const Config&)) {
-  const auto built = std::make_shared<Memo<std::pair<Config, DataType>, Graph>>(0);
+  const auto built = std::make_shared<Memo<std::pair<Config, DataType>, Graph>>(2);
   return with_frozen({name,
                       summary,
                       {options.begin(), options.end()},
