@@ -11,6 +11,7 @@
 #include "commands/arguments.hpp"
 #include "cost/rule_kinds.hpp"
 #include "model/zoo/all.hpp"
+#include "search/space.hpp"
 #include "strategies/parallel/all.hpp"
 
 namespace stratagem::commands {
@@ -32,7 +33,8 @@ std::vector<Part> parts() {
       "Degrees of parallelism and options; their product is the number of GPUs.";
   std::vector<Part> all = {{"strategy", schema_of(strategy, devices), table_of(strategy)},
                            {"model", model::schema_of_models(), ""},
-                           {"rules", cost::schema_of_rules(), cost::table_of_rules()}};
+                           {"rules", cost::schema_of_rules(), cost::table_of_rules()},
+                           {"search", search::schema_of_search(), search::table_of_search()}};
   for (const model::Family& family : model::families()) {
     const std::string table = table_of(family.options);
     all[1].table += "`" + family.name + "`: " + family.summary + "\n\n" + table + "\n";

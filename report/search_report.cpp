@@ -25,20 +25,72 @@ std::size_t shown(const Swept& swept, std::size_t best) {
   return std::min(best, swept.answers.size());
 }
 
-Seconds idle(const Answer& answer) {
-  return answer.outcome.metrics->bubble_fraction * answer.outcome.metrics->iteration_time;
+/// A column of the table: its heading, and the text of each plan.
+struct Column {
+  std::string heading;
+  std::vector<std::string> texts;
+};
+
+std::string share(double part) { return fmt::format("{:.0f} %", 100 * part); }
+
+/// Where an iteration's time goes, and what it takes.
+std::vector<Column> measures(const Swept& swept, std::size_t count) {
+  std::vector<Column> columns = {{"rank", {}},  {"GPUs", {}},  {"time", {}}, {"TFLOP/s", {}},
+                                 {"comp.", {}}, {"comm.", {}}, {"idle", {}}, {"memory", {}}};
+  for (std::size_t i = 0; i < count; ++i) {
+    const study::Outcome& outcome = swept.answers[i].outcome;
+    const sim::Metrics& m = *outcome.metrics;
+    const double exposed = m.exposed_communication / m.iteration_time;
+    const std::vector<std::string> texts = {std::to_string(i + 1),
+                                            std::to_string(outcome.gpus),
+                                            value_text("iteration_time", m.iteration_time.value),
+                                            fmt::format("{:.1f}", outcome.model_rate() / 1_TFLOPps),
+                                            share(1 - exposed - m.bubble_fraction),
+                                            share(exposed),
+                                            share(m.bubble_fraction),
+                                            to_text(outcome.memory.used)};
+    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].texts.push_back(texts[c]);
+  }
+  return columns;
 }
 
-std::string line(const Space& space, const Answer& answer, std::size_t rank) {
-  const sim::Metrics& m = *answer.outcome.metrics;
-  const auto time = [](Seconds seconds) { return value_text("iteration_time", seconds.value); };
-  const Seconds computing = m.iteration_time - m.exposed_communication - idle(answer);
-  return wrapped(fmt::format("{:>4} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8.1f} {:>9}  {}\n", rank,
-                             answer.outcome.gpus, time(m.iteration_time), time(computing),
-                             time(m.exposed_communication), time(idle(answer)),
-                             answer.outcome.model_rate() / 1_TFLOPps,
-                             to_text(answer.outcome.memory.used), space.words(answer.number)),
-                 75);
+/// What varies, and the number of data ranks where that follows from it.
+std::vector<Column> choices(const Space& space, const Swept& swept, std::size_t count) {
+  std::vector<Column> columns;
+  for (const search::Dimension& one : space.dimensions()) {
+    if (one.values.size() > 1 && one.key != "gpus") columns.push_back({one.key, {}});
+  }
+  if (std::ranges::find(columns, "data", &Column::heading) == columns.end())
+    columns.push_back({"data", {}});
+  for (std::size_t i = 0; i < count; ++i) {
+    const JsonReader settings =
+        JsonReader::from_text(swept.answers[i].settings.text(), space.file());
+    const JsonReader strategy = settings.at("strategy"), training = settings.at("training");
+    for (Column& column : columns) {
+      const JsonReader& object = column.heading == "micro_batch" ? training : strategy;
+      const auto value = object.find(column.heading);
+      std::string text = value ? value->dump() : "";
+      std::erase(text, '"');
+      column.texts.push_back(text);
+    }
+  }
+  return columns;
+}
+
+std::string lines(const std::vector<Column>& columns) {
+  const std::size_t rows = columns.front().texts.size();
+  std::vector<std::string> text(rows + 1);
+  for (const Column& column : columns) {
+    std::size_t width = column.heading.size();
+    for (const std::string& one : column.texts) width = std::max(width, one.size());
+    const bool first = text.front().empty();
+    text.front() += fmt::format("{}{:>{}}", first ? "" : "  ", column.heading, width);
+    for (std::size_t i = 0; i < rows; ++i)
+      text[i + 1] += fmt::format("{}{:>{}}", first ? "" : "  ", column.texts[i], width);
+  }
+  std::string all;
+  for (const std::string& line : text) all += line + "\n";
+  return all;
 }
 
 /// Reasons by number of combinations, most first.
@@ -49,24 +101,22 @@ std::vector<std::pair<std::string, std::size_t>> by_number(const Swept& swept) {
   return reasons;
 }
 
-std::string counts(const Space& space, const Swept& swept, std::size_t best) {
+std::string counts(const Space& space, const Swept& swept) {
   std::size_t refused = 0;
   for (const auto& [why, number] : swept.refused) refused += number;
-  std::string text = fmt::format(
-      "{} combinations, every one of them answered:\n"
-      "{:>8} fit and were simulated; of {} the memory was found too small, of most before that\n"
-      "{:>8} cannot be better than the last of the best, by a lower bound of their time\n"
-      "{:>8} are no plans:\n",
-      swept.combinations, swept.answers.size(), swept.too_large, swept.not_better, refused);
-  static_cast<void>(best);
+  std::string text =
+      fmt::format("{} combinations, of which\n{:>8} are no plans\n", swept.combinations, refused);
   for (const auto& [why, number] : by_number(swept))
-    text += wrapped(fmt::format("{:>12}  {}\n", number, why), 14);
-  if (swept.too_large > 0 && swept.answers.empty()) {
-    text += wrapped(fmt::format("The one that lacks the least memory needs at least {}: {}\n",
-                                to_text(swept.nearest_memory), space.words(swept.nearest)),
-                    2);
-  }
-  return text;
+    text += wrapped(fmt::format("{:>14}  {}", number, why), 16);
+  text += fmt::format(
+      "{:>8} need more memory than there is\n"
+      "{:>8} are surely no better than the last one above\n"
+      "{:>8} were simulated and fit\n",
+      swept.too_large, swept.not_better, swept.answers.size());
+  if (swept.too_large == 0 || !swept.answers.empty()) return text;
+  return text + wrapped(fmt::format("The least memory takes, with {} at least: {}",
+                                    to_text(swept.nearest_memory), space.words(swept.nearest)),
+                        2);
 }
 
 Json as_json(const Space& space, const Answer& answer) {
@@ -119,15 +169,18 @@ Json moved(const JsonReader& object, const std::string& folder) {
 }  // namespace
 
 std::string search_table(const Space& space, const Swept& swept, std::size_t best) {
-  std::string text = space.question() + "\n\n";
+  const std::string heading = space.question() + "\n\n";
   if (swept.answers.empty())
-    return text + "No plan of the space fits.\n\n" + counts(space, swept, best);
-  text += fmt::format("{:>4} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8} {:>9}\n", "", "", "iteration",
-                      "of that", "exposed", "", "TFLOP/s", "memory");
-  text += fmt::format("{:>4} {:>6} {:>10} {:>10} {:>10} {:>10} {:>8} {:>9}  {}\n", "rank", "GPUs",
-                      "time", "computing", "comm.", "idle", "per GPU", "per GPU", "plan");
-  for (std::size_t i = 0; i < shown(swept, best); ++i) text += line(space, swept.answers[i], i + 1);
-  return text + "\n" + counts(space, swept, best);
+    return heading + "No plan of the space fits.\n\n" + counts(space, swept);
+  std::vector<Column> columns = measures(swept, shown(swept, best));
+  for (Column& column : choices(space, swept, shown(swept, best)))
+    columns.push_back(std::move(column));
+  return heading + lines(columns) + "\n" + counts(space, swept) +
+         wrapped(
+             "Time: of an iteration, of which comp. is computing, comm. communication beside "
+             "which nothing is computed, and idle neither (mean of all GPUs). TFLOP/s: of the "
+             "model, per GPU. Memory: of the fullest GPU.",
+             2);
 }
 
 Json search_json(const Space& space, const Swept& swept, std::size_t best) {
@@ -163,7 +216,7 @@ Json best_plans(const Space& space, const Swept& swept, std::size_t best,
   for (std::size_t i = 0; i < shown(swept, best); ++i) {
     const Answer& answer = swept.answers[i];
     const JsonReader settings = JsonReader::from_text(answer.settings.text(), space.file());
-    Json run = Json::object().set("name", fmt::format("{}: {}", i + 1, space.words(answer.number)));
+    Json run = Json::object().set("name", fmt::format("plan {}", i + 1));
     for (const std::string& key : settings.keys()) run.set(key, copy_of(settings.at(key)));
     runs.push(run);
   }

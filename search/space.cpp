@@ -38,6 +38,25 @@ std::vector<Json> listed(const JsonReader& list) {
   return values;
 }
 
+const std::vector<Json> micro_batches = {1, 2, 4, 8};
+
+/// A key of the object, as docs show it.
+struct Key {
+  std::string name;
+  Json one;                 ///< schema of a value
+  std::string words;        ///< the same in words
+  std::vector<Json> worth;  ///< trying
+};
+
+std::vector<Key> keys() {
+  const Format<std::int64_t> count = whole(1);
+  std::vector<Key> all = {{"gpus", count.schema, count.words, {}},
+                          {"micro_batch", count.schema, count.words, micro_batches}};
+  for (const OptionText& option : strategies::option_texts())
+    all.push_back({option.key, option.schema, option.words, option.tried});
+  return all;
+}
+
 /// The values of a strategy's key must be such as its option reads.
 void check_values(const Option<strategies::Options>& option, const JsonReader& list) {
   for (const JsonReader& value : list.elements()) {
@@ -54,7 +73,7 @@ Space::Space(const JsonReader& scenario)
     : question_(scenario.at("question").text()), defaults_(scenario.at("defaults")) {
   const JsonReader space = scenario.at("search");
   add_gpus(space);
-  add("training", "micro_batch", {1, 2, 4, 8}, space);
+  add("training", "micro_batch", micro_batches, space);
   for (const strategies::Strategy& strategy : strategies::all()) {
     for (const Option<strategies::Options>& option : strategy.options) {
       const auto named = space.find(option.key);
@@ -156,6 +175,43 @@ std::string Space::words(std::size_t number) const {
     const Json& set = value(number, i);
     if (is_null(set)) continue;
     text += (text.empty() ? "" : ", ") + dimensions_[i].key + " " + shown(set);
+  }
+  return text;
+}
+
+Json schema_of_search() {
+  Json properties = Json::object();
+  for (const Key& key : keys()) {
+    Json value = Json::object().set(
+        "anyOf", Json::array().push(key.one).push(Json::object().set("type", "null")));
+    Json forms = Json::array().push(Json::object()
+                                        .set("type", "array")
+                                        .set("items", value)
+                                        .set("minItems", 1)
+                                        .set("uniqueItems", true));
+    if (!key.worth.empty()) forms.push(Json::object().set("const", "any"));
+    if (key.name == "gpus") {
+      forms.push(Json::object()
+                     .set("type", "object")
+                     .set("additionalProperties", false)
+                     .set("required", Json::array().push("at_most"))
+                     .set("properties", Json::object().set("at_most", key.one)));
+    }
+    properties.set(key.name, Json::object().set("anyOf", forms));
+  }
+  return Json::object()
+      .set("type", "object")
+      .set("description", "The values that `stratagem search` combines; null leaves a key out.")
+      .set("additionalProperties", false)
+      .set("properties", properties);
+}
+
+std::string table_of_search() {
+  std::string text = "| key | each value | worth trying |\n|---|---|---|\n";
+  for (const Key& key : keys()) {
+    std::string worth;
+    for (const Json& value : key.worth) worth += (worth.empty() ? "" : ", ") + shown(value);
+    text += "| `" + key.name + "` | " + key.words + " | " + worth + " |\n";
   }
   return text;
 }

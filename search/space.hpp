@@ -54,4 +54,9 @@ class Space {
   std::vector<Dimension> dimensions_;
 };
 
+/// Of the object "search", for editors.
+Json schema_of_search();
+/// Its keys and the values that are worth trying, as a table in Markdown.
+std::string table_of_search();
+
 }  // namespace stratagem::search
