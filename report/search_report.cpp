@@ -104,8 +104,9 @@ std::vector<std::pair<std::string, std::size_t>> by_number(const Swept& swept) {
 std::string counts(const Space& space, const Swept& swept) {
   std::size_t refused = 0;
   for (const auto& [why, number] : swept.refused) refused += number;
-  std::string text =
-      fmt::format("{} combinations, of which\n{:>8} are no plans\n", swept.combinations, refused);
+  std::string text = fmt::format(
+      "{} combinations, of which\n{:>8} mean the same as others\n{:>8} are no plans\n",
+      swept.combinations, swept.repeated, refused);
   for (const auto& [why, number] : by_number(swept))
     text += wrapped(fmt::format("{:>14}  {}", number, why), 16);
   text += fmt::format(
@@ -194,10 +195,11 @@ Json search_json(const Space& space, const Swept& swept, std::size_t best) {
   Json unbeaten = Json::array();
   for (const Answer* answer : search::front(swept.answers)) unbeaten.push(as_json(space, *answer));
   Json json = Json::object()
-                  .set("schema", 1)
+                  .set("schema", "stratagem/search/1")
                   .set("scenario", space.file())
                   .set("question", space.question())
                   .set("combinations", static_cast<std::int64_t>(swept.combinations))
+                  .set("repeated", static_cast<std::int64_t>(swept.repeated))
                   .set("refused", refused)
                   .set("too_large", static_cast<std::int64_t>(swept.too_large))
                   .set("not_better", static_cast<std::int64_t>(swept.not_better))

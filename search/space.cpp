@@ -62,6 +62,7 @@ void check_values(const Option<strategies::Options>& option, const JsonReader& l
   for (const JsonReader& value : list.elements()) {
     strategies::Options anywhere;
     if (!value.is_null()) option.read(value, anywhere);
+    if (value.is_object()) value.finish();
   }
 }
 
@@ -128,11 +129,14 @@ std::size_t Space::size() const {
   return combinations;
 }
 
-const Json& Space::value(std::size_t number, std::size_t dimension) const {
+std::size_t Space::place(std::size_t number, std::size_t dimension) const {
   for (std::size_t i = dimensions_.size() - 1; i > dimension; --i)
     number /= dimensions_[i].values.size();
-  const std::vector<Json>& values = dimensions_[dimension].values;
-  return values[number % values.size()];
+  return number % dimensions_[dimension].values.size();
+}
+
+const Json& Space::value(std::size_t number, std::size_t dimension) const {
+  return dimensions_[dimension].values[place(number, dimension)];
 }
 
 Json Space::settings(std::size_t number) const {
@@ -154,19 +158,39 @@ Json Space::settings(std::size_t number) const {
   return settings.set("strategy", objects[2].second.set("data", data_ranks(settings)));
 }
 
-int Space::data_ranks(const Json& settings) const {
+strategies::Options Space::options(const Json& settings) const {
   const JsonReader run = JsonReader::from_text(settings.text(), file()).over(defaults_);
   const JsonReader strategy = run.at("strategy");
   strategies::Options options;
   for (const strategies::Strategy& one : strategies::all())
     options = read_object(one.options, strategy, options);
+  return options;
+}
+
+int Space::data_ranks(const Json& settings) const {
+  const JsonReader run = JsonReader::from_text(settings.text(), file()).over(defaults_);
   const std::int64_t gpus = run.at("cluster").at("gpus").between(1, 1'000'000);
-  if (gpus % options.devices() != 0) {
+  const int others = options(settings).devices();
+  if (gpus % others != 0) {
     throw InputError(file(), "/strategy",
-                     fmt::format("{} without data to divide the GPUs", strategies::rank_keys()),
-                     fmt::format("{} and {} GPUs", options.devices(), gpus));
+                     fmt::format("{}, but for data, to divide the GPUs", strategies::rank_keys()),
+                     fmt::format("{} and {} GPUs", others, gpus));
   }
-  return static_cast<int>(gpus / options.devices());
+  return static_cast<int>(gpus / others);
+}
+
+bool Space::repeats(std::size_t number) const {
+  const strategies::Options all = options(settings(number));
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    if (place(number, i) == 0 || dimensions_[i].object != "strategy") continue;
+    for (const strategies::Strategy& strategy : strategies::all()) {
+      for (const Option<strategies::Options>& option : strategy.options) {
+        const bool same = option.key == dimensions_[i].key;
+        if (same && option.matters != nullptr && !option.matters(all)) return true;
+      }
+    }
+  }
+  return false;
 }
 
 std::string Space::words(std::size_t number) const {

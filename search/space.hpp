@@ -7,6 +7,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
+#include "strategies/parallel/options.hpp"
 
 namespace stratagem::search {
 
@@ -33,6 +34,9 @@ class Space {
   /// for, unless the space or the defaults name their number. Throws InputError where they are no
   /// whole number.
   [[nodiscard]] Json settings(std::size_t number) const;
+  /// Does a combination mean the same as an earlier one, which differs in a key that does not matter
+  /// beside the others?
+  [[nodiscard]] bool repeats(std::size_t number) const;
   /// The values that vary: "tensor 8, pipeline 4, zero 1".
   [[nodiscard]] std::string words(std::size_t number) const;
 
@@ -47,7 +51,9 @@ class Space {
            const JsonReader& space);
   void add_gpus(const JsonReader& space);
   [[nodiscard]] const Json& value(std::size_t number, std::size_t dimension) const;
+  [[nodiscard]] strategies::Options options(const Json& settings) const;
   [[nodiscard]] int data_ranks(const Json& settings) const;
+  [[nodiscard]] std::size_t place(std::size_t number, std::size_t dimension) const;
 
   std::string question_;
   JsonReader defaults_;

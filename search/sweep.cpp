@@ -28,6 +28,7 @@ struct Bounded {
   study::Bounds bounds;
   double gpus = 0;
   bool fits = false;
+  bool repeated = false;
   std::string refused = {};
 };
 
@@ -48,7 +49,10 @@ std::string reason(const InputError& error) {
 Bounded bounded(const Space& space, std::size_t number) {
   Bounded result{.number = number};
   try {
-    const study::Run run = study::run_over(space.defaults(), space.settings(number), "bounded");
+    const Json settings = space.settings(number);
+    result.repeated = space.repeats(number);
+    if (result.repeated) return result;
+    const study::Run run = study::run_over(space.defaults(), settings, "bounded");
     if (run.refused) throw InputError(*run.refused);
     result.bounds = study::bounds(run);
     result.gpus = run.gpus;
@@ -100,7 +104,9 @@ class Sweep {
 
   void sort_out(Bounded one) {
     ++bounded_;
-    if (!one.refused.empty()) {
+    if (one.repeated) {
+      ++result_.repeated;
+    } else if (!one.refused.empty()) {
       ++result_.refused[one.refused];
     } else if (!one.fits) {
       does_not_fit(one.number, one.bounds.memory);

@@ -33,9 +33,11 @@ struct Answer {
   study::Outcome outcome;
 };
 
-/// Every combination of the space is counted once: refused + too_large + not_better + answers.
+/// Every combination of the space is counted once: repeated + refused + too_large + not_better +
+/// answers.
 struct Swept {
   std::size_t combinations = 0;
+  std::size_t repeated = 0;                    ///< mean the same as earlier ones
   std::map<std::string, std::size_t> refused;  ///< by reason, numbers in it left out
   std::size_t too_large = 0;  ///< a lower bound of memory, or the simulation, does not fit
   /// A lower bound of the objective is above that of the last of the best.

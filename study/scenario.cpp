@@ -13,6 +13,7 @@
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
 #include "base/malformed_input.hpp"
+#include "base/memo.hpp"
 #include "model/zoo/all.hpp"
 #include "model/zoo/presets.hpp"
 #include "strategies/language/plan_devices.hpp"
@@ -289,7 +290,13 @@ void check_gpus(const Run& run, const JsonReader& reader) {
 
 cost::Profile read_profile(const JsonReader& name, const std::optional<cost::Profile>& instead) {
   static_cast<void>(name.text());
-  return instead ? *instead : cost::read_profile(file_of(name, "profiles"));
+  if (instead) return *instead;
+  using Version = std::pair<std::string, std::filesystem::file_time_type>;
+  static Memo<Version, cost::Profile> known(4);
+  const std::string file = file_of(name, "profiles");
+  std::error_code gone;
+  const auto written = std::filesystem::last_write_time(file, gone);
+  return *known.of({file, written}, [&] { return cost::read_profile(file); });
 }
 
 /// A stack may stand on another one.
@@ -331,7 +338,10 @@ bool can_be(Run& run, const std::function<void()>& step) {
 }
 
 /// Something has to stand where a run has none that could be.
-topology::Cluster any_cluster() { return topology::presets().front().build(1); }
+const topology::Cluster& any_cluster() {
+  static const topology::Cluster any = topology::presets().front().build(1);
+  return any;
+}
 
 /// The plan's file, and among how many ranks it divides a batch.
 void read_plan(Run& run, const JsonReader& reader, const JsonReader& model) {

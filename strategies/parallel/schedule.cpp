@@ -37,7 +37,8 @@ Strategy schedule() {
   using Named = Option<Options>;
   return {{Named{"schedule", &Options::schedule, words(names_of_schedules()),
                  "the order of the cells of all stages, and which stages a rank has"}
-               .worth({"1f1b", "interleaved", "zb-h1"}),
+               .worth({"1f1b", "interleaved", "zb-h1"},
+                      [](const Options& o) { return o.pipeline_ranks() > 1; }),
            {"chunks", within(&Options::stages, &StageOptions::chunks), whole(1, 1'000),
             "stages on every pipeline rank, with " +
                 schedules_that([](const Schedule& one) { return one.chunks == any_chunks; }),

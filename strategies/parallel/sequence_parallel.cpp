@@ -34,7 +34,7 @@ Strategy sequence_parallel() {
   return {{Flag{"sequence_parallel", within(&Options::division, &LayerDivision::tokens), flag(),
                 "tensor ranks divide the tokens in norms, dropouts and residuals: gathers and "
                 "scatters in place of all-reduces; divides `sequence`"}
-               .worth({false, true})},
+               .worth({false, true}, [](const Options& o) { return o.tensor > 1; })},
           &check_tokens};
 }
 

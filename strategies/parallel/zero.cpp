@@ -121,7 +121,7 @@ Strategy zero() {
                  "ZeRO: ranks that divide batch or tokens keep shards of optimizer states (1), "
                  "gradients (2), parameters (3)",
                  "0"}
-               .worth({0, 1, 2, 3})},
+               .worth({0, 1, 2, 3}, [](const Options& o) { return o.data > 1 || o.context > 1; })},
           &divide_weights,
           &check_zero};
 }

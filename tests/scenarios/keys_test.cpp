@@ -20,14 +20,16 @@ ordered_json schema_of(const std::string& document) {
   return ordered_json::parse(stream);
 }
 
-/// Keys of documents; those of a scenario's first run stand under "/run".
+/// Keys of documents; those of a scenario's first run stand under "/run". What a search combines has
+/// tests of its own (tests/search/space_test.cpp).
 std::set<std::string> all_keys(const std::string& document) {
   if (document != "scenario" && document != "run")
     return leaf_keys(schema_of(document), "/" + document);
   std::set<std::string> found;
   for (const std::string& key : leaf_keys(schema_of("scenario"), "")) {
     const bool of_run = key.starts_with("/runs/*");
-    if (key.starts_with("/defaults/") || of_run != (document == "run")) continue;
+    const bool elsewhere = key.starts_with("/defaults/") || key.starts_with("/search/");
+    if (elsewhere || of_run != (document == "run")) continue;
     found.insert(of_run ? "/run" + key.substr(7) : "/scenario" + key);
   }
   return found;

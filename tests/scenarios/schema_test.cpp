@@ -20,6 +20,7 @@ const std::string stack_schema = "scenarios/schema/stack.schema.json";
 const std::string plan_schema = "scenarios/schema/plan.schema.json";
 const std::string profile_schema = "scenarios/schema/profile.schema.json";
 const std::string node_schema = "scenarios/schema/node.schema.json";
+const std::string search_schema = "scenarios/schema/search_report.schema.json";
 const std::string report_schema = "scenarios/schema/report.schema.json";
 
 std::vector<std::string> json_files(const std::string& folder) {
@@ -102,6 +103,34 @@ TEST_CASE("what simulate writes as JSON obeys the schema of reports") {
   REQUIRE(run("simulate a.json --json out.json", folder).exit == 0);
   CHECK_NOTHROW(check_schema((folder.path() / "out.json").string(), report_schema));
   CHECK_THAT(folder.read("out.json"), ContainsSubstring("out_of_memory"));
+}
+
+TEST_CASE(
+    "a search's answer has its schema, and its best plans are a scenario with the same times") {
+  const TemporaryFolder folder;
+  const std::string keys = R"("micro_batch": [1, 2], "tensor": [1, 2], "pipeline": [1])";
+  std::string text = with(small_scenario(), ", \"micro_batch\": 2", "");
+  text = text.substr(0, text.find("\"runs\"")) + "\"search\": {" + keys + "}\n}\n";
+  folder.write("a.json", with(text, "\"baseline\": \"alone\",", ""));
+  CHECK_NOTHROW(check_schema((folder.path() / "a.json").string(), scenario_schema));
+  REQUIRE(run("search a.json --json out.json --plans best/b.json --best 3", folder).exit == 0);
+  CHECK_NOTHROW(check_schema((folder.path() / "out.json").string(), search_schema));
+  const std::string best = (folder.path() / "best/b.json").string();
+  CHECK_NOTHROW(check_schema(best, scenario_schema));
+  REQUIRE(run("simulate best/b.json --json c.json", folder).exit == 0);
+  const auto of = [&](const std::string& file, const char* list) {
+    std::vector<double> times;
+    for (const JsonReader& one :
+         JsonReader::from_file((folder.path() / file).string()).at(list).elements())
+      times.push_back(one.at("iteration_time_s").number());
+    return times;
+  };
+  CHECK(of("out.json", "best").size() == 3);
+  CHECK(of("out.json", "best") == of("c.json", "runs"));
+  // A scenario that only spans a space has nothing to simulate.
+  const auto refused = run("simulate a.json", folder);
+  CHECK(refused.exit == 1);
+  CHECK_THAT(refused.err, ContainsSubstring("stratagem search"));
 }
 
 TEST_CASE("reports of plans, of runs without a strategy and of lists in one have their schema") {

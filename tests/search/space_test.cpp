@@ -1,0 +1,138 @@
+// What a scenario's "search" means: which combinations there are, and which settings each has.
+#include "search/space.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/input_error.hpp"
+#include "strategies/parallel/all.hpp"
+#include "tests/catch.hpp"
+#include "tests/search/small_space.hpp"
+
+namespace stratagem::search {
+namespace {
+
+using nlohmann::json;
+
+/// All that keep the space to the keys of a test.
+const std::string fixed =
+    R"({"tensor": 1, "pipeline": 1, "zero": 0, "recompute": "none", "schedule": "1f1b",)"
+    R"( "sequence_parallel": false})";
+
+json settings(const Space& space, std::size_t number) {
+  return json::parse(space.settings(number).text());
+}
+
+std::string refusal(const std::string& text) {
+  const TemporaryFolder folder;
+  try {
+    read(folder, text);
+  } catch (const InputError& error) {
+    return error.path + ": " + error.expected + " | " + error.found;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "combinations are numbered with the last key fastest, and have data ranks that are left") {
+  const TemporaryFolder folder;
+  const Space space = read(
+      folder, small_space(R"({"micro_batch": [1, 2], "tensor": [1, 2], "pipeline": [2, null]})",
+                          R"({"zero": 1, "recompute": "none", "schedule": "1f1b",)"
+                          R"( "sequence_parallel": false})"));
+  REQUIRE(space.size() == 8);
+  const auto expected = [&](int micro_batch, int tensor, int pipeline, int data) {
+    json strategy = {{"tensor", tensor}, {"data", data}};
+    if (pipeline > 0) strategy["pipeline"] = pipeline;
+    return json{{"cluster", json::object()},
+                {"training", {{"micro_batch", micro_batch}}},
+                {"strategy", strategy}};
+  };
+  CHECK(settings(space, 0) == expected(1, 1, 2, 2));
+  CHECK(settings(space, 1) == expected(1, 1, 0, 4));
+  CHECK(settings(space, 2) == expected(1, 2, 2, 1));
+  CHECK(settings(space, 7) == expected(2, 2, 0, 2));
+  CHECK(space.words(2) == "micro_batch 1, tensor 2, pipeline 2");
+}
+
+TEST_CASE("a key that nobody names takes what its option declares as worth trying") {
+  const TemporaryFolder folder;
+  const Space all = read(folder, small_space("{}"));
+  std::set<std::string> swept, declared = {"micro_batch"};
+  for (const Dimension& one : all.dimensions()) swept.insert(one.key);
+  for (const OptionText& option : strategies::option_texts()) {
+    if (!option.tried.empty()) declared.insert(option.key);
+  }
+  CHECK(swept == declared);
+  CHECK(read(folder, small_space("{}", fixed)).dimensions().size() == 1);
+  CHECK(read(folder, small_space("{}", fixed, R"(, "micro_batch": 1)")).size() == 1);
+  // What the search names counts, whatever the defaults say.
+  CHECK(read(folder, small_space(R"({"zero": "any"})", fixed, R"(, "micro_batch": 1)")).size() ==
+        4);
+}
+
+TEST_CASE("every key of a search acts") {
+  const TemporaryFolder folder;
+  const json keys = json::parse(schema_of_search().text()).at("properties");
+  CHECK(keys.size() == strategies::option_texts().size() + 2);
+  for (const auto& [key, values] : keys.items()) {
+    INFO(key);
+    // Null is a value of every key; with and without it there are twice as many combinations.
+    const std::string list =
+        key == "gpus" ? "[4, 2]"
+                      : "[null, " + std::string(key == "micro_batch" ? "1" : "null") + "]";
+    if (key == "gpus" || key == "micro_batch") {
+      CHECK(read(folder, small_space("{\"" + key + "\": " + list + "}", fixed,
+                                     key == "gpus" ? R"(, "micro_batch": 1)" : ""))
+                .size() == 2);
+    } else {
+      CHECK(refusal(small_space("{\"" + key + "\": " + list + "}", fixed)) ==
+            "/search/" + key + "/1: values that differ | null");
+      CHECK(refusal(small_space("{\"" + key + "\": [{\"no such\": 1}]}", fixed)) != "");
+    }
+  }
+}
+
+TEST_CASE("numbers of GPUs may be halved down to what is odd") {
+  const TemporaryFolder folder;
+  const Space space =
+      read(folder, small_space(R"({"gpus": {"at_most": 12}})", fixed, R"(, "micro_batch": 1)"));
+  REQUIRE(space.size() == 3);
+  for (const auto& [number, gpus] : {std::pair(0, 12), {1, 6}, {2, 3}}) {
+    CHECK(settings(space, number).at("cluster").at("gpus") == gpus);
+    CHECK(settings(space, number).at("strategy").at("data") == gpus);
+  }
+}
+
+TEST_CASE("what divides nothing is not tried twice") {
+  const TemporaryFolder folder;
+  const Space space =
+      read(folder, small_space(R"({"tensor": [1, 4], "zero": [0, 1], "micro_batch": [1],)"
+                               R"( "pipeline": [1], "schedule": ["1f1b"], "recompute": ["none"],)"
+                               R"( "sequence_parallel": [false, true]})"));
+  std::size_t repeated = 0;
+  for (std::size_t i = 0; i < space.size(); ++i) repeated += space.repeats(i) ? 1 : 0;
+  // One tensor rank divides no tokens, and with four of them there is one data rank.
+  CHECK(space.size() == 8);
+  CHECK(repeated == 4);
+}
+
+TEST_CASE("a search says what is wrong with it") {
+  CHECK(refusal(small_space(R"({"tensr": [1]})")).starts_with("/search/tensr"));
+  CHECK(refusal(small_space(R"({"tensor": []})")) ==
+        "/search/tensor: a list of at least one value | []");
+  CHECK(refusal(small_space(R"({"tensor": ["two"]})")).starts_with("/search/tensor/0: "));
+  CHECK(refusal(small_space(R"({"expert": "any"})"))
+            .starts_with("/search/expert: a list of values: none are declared"));
+  CHECK(refusal(small_space(R"({"tensor": "all"})")).starts_with("/search/tensor: "));
+  CHECK(refusal(with(small_space("{}"), R"(, "gpus": 4)", "")).starts_with("/defaults/cluster: "));
+  std::string many = "[1";
+  for (int i = 2; i <= 1001; ++i) many += ", " + std::to_string(i);
+  many += "]";
+  CHECK(refusal(small_space(R"({"tensor": )" + many + R"(, "pipeline": )" + many + "}"))
+            .starts_with("/search: at most 1000000 combinations"));
+}
+
+}  // namespace stratagem::search
