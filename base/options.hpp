@@ -124,17 +124,17 @@ struct Option : OptionText {
           member = static_cast<std::remove_reference_t<decltype(member)>>(read(value));
         }) {}
 
-  /// The same, with values worth trying. In objects where it does not matter all values mean the
-  /// same.
-  [[nodiscard]] Option worth(std::vector<Json> values, bool (*where)(const S&) = nullptr) && {
-    tried = std::move(values);
-    matters = where;
+  /// The same, with values worth trying; where `where` does not hold, the first of them alone.
+  [[nodiscard]] Option worth(const std::vector<Json>& values,
+                             bool (*where)(const S&) = nullptr) && {
+    tried = values;
+    varies = where;
     return std::move(*this);
   }
 
   std::function<void*(S& object)> at;  ///< where its value goes
   std::function<void(const JsonReader& value, S& to)> read;
-  bool (*matters)(const S& object) = nullptr;  ///< null: everywhere
+  bool (*varies)(const S& object) = nullptr;  ///< are all of `tried` worth it? null: everywhere
 
  private:
   template <typename Place, typename T>

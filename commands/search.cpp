@@ -75,21 +75,22 @@ int run_search(const std::vector<std::string>& line) {
   const search::SweepOptions how{
       .objective = objective(asked), .best = best, .threads = jobs(asked)};
   const search::Space space = search::Space::read(asked.required("scenario"));
+  std::vector<Output> outputs;
+  if (asked.has("json")) outputs.push_back({asked.text("json"), {}});
+  if (asked.has("plans"))
+    outputs.push_back({asked.text("plans"), {}, " (for simulate and execute)"});
+  check_outputs(outputs, {space.file()});
   ProgressLine progress;
   const search::Swept swept =
       search::sweep(space, how, [&](const search::Progress& now) { progress.show(now); });
   progress.end();
-  std::vector<Output> outputs;
-  if (asked.has("json"))
-    outputs.push_back({asked.text("json"), report::search_json(space, swept, best).text(2) + "\n"});
-  if (asked.has("plans")) {
-    const std::string file = asked.text("plans");
-    const std::string folder = std::filesystem::path(file).parent_path().string();
-    outputs.push_back(
-        {file, report::best_plans(space, swept, best, folder.empty() ? "." : folder).text(2) + "\n",
-         " (for simulate and execute)"});
+  for (Output& output : outputs) {
+    const std::string folder = std::filesystem::path(output.file).parent_path().string();
+    const Json json = output.note.empty()
+                          ? report::search_json(space, swept, best)
+                          : report::best_plans(space, swept, best, folder.empty() ? "." : folder);
+    output.text = json.text(2) + "\n";
   }
-  check_outputs(outputs, {space.file()});
   fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best));
   write_below(outputs);
   return swept.answers.empty() ? check_failed : done;

@@ -1,6 +1,8 @@
 // What is known of a plan before its tasks are put in order: enough to bound its time and memory.
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <vector>
 
 #include "cost/optimizer.hpp"
@@ -12,10 +14,24 @@ namespace stratagem::lowering {
 
 /// A cell, or a pair of cells that run together, as one device class runs it.
 struct OutlinedCell {
+  /// A task of one of its blocks.
+  struct At {
+    std::size_t block = 0;  ///< place in `blocks`
+    int task = 0;
+    friend auto operator<=>(const At&, const At&) = default;
+  };
+
   int device_class = 0;
   int place = 0;  ///< in one order of all cells, which it has on each of its device classes
+  bool pair = false;
   std::vector<int> blocks;  ///< of the program, in order
-  std::vector<int> after;   ///< places of cells that must have ended first, on whatever devices
+  /// Places of cells, on whatever devices, of which it reads something.
+  std::vector<int> reads;
+  /// By tensor that comes from another cell: the first task that reads it; and by tensor that goes
+  /// to another stage: the last task that writes it.
+  std::vector<At> readers;
+  std::vector<At> writers;
+  bool passes_on = false;  ///< something goes on that it does not write
   /// What forward cells surely leave on each device until the backward cell of the micro-batch, and
   /// what this one, a backward cell, no longer keeps.
   Bytes leaves;

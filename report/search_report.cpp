@@ -94,29 +94,30 @@ std::string lines(const std::vector<Column>& columns) {
 }
 
 /// Reasons by number of combinations, most first.
-std::vector<std::pair<std::string, std::size_t>> by_number(const Swept& swept) {
-  std::vector<std::pair<std::string, std::size_t>> reasons(swept.refused.begin(),
-                                                           swept.refused.end());
-  std::ranges::stable_sort(reasons, std::greater<>(), &std::pair<std::string, std::size_t>::second);
+std::vector<search::Refused> by_number(const Swept& swept) {
+  std::vector<search::Refused> reasons;
+  for (const auto& [alike, refused] : swept.refused) reasons.push_back(refused);
+  std::ranges::stable_sort(reasons, std::greater<>(), &search::Refused::combinations);
   return reasons;
 }
 
 std::string counts(const Space& space, const Swept& swept) {
   std::size_t refused = 0;
-  for (const auto& [why, number] : swept.refused) refused += number;
+  for (const auto& [alike, some] : swept.refused) refused += some.combinations;
   std::string text = fmt::format(
-      "{} combinations, of which\n{:>8} mean the same as others\n{:>8} are no plans\n",
-      swept.combinations, swept.repeated, refused);
-  for (const auto& [why, number] : by_number(swept))
-    text += wrapped(fmt::format("{:>14}  {}", number, why), 16);
+      "{} combinations, of which\n{:>8} are left out: a key varies where that is not worth "
+      "trying\n{:>8} are no plans\n",
+      swept.combinations, swept.left_out, refused);
+  for (const search::Refused& some : by_number(swept))
+    text += wrapped(fmt::format("{:>14}  {}", some.combinations, some.reason), 16);
   text += fmt::format(
       "{:>8} need more memory than there is\n"
       "{:>8} are surely no better than the last one above\n"
       "{:>8} were simulated and fit\n",
       swept.too_large, swept.not_better, swept.answers.size());
   if (swept.too_large == 0 || !swept.answers.empty()) return text;
-  return text + wrapped(fmt::format("The least memory takes, with {} at least: {}",
-                                    to_text(swept.nearest_memory), space.words(swept.nearest)),
+  return text + wrapped(fmt::format("Least lacks {}. It {}.", space.words(swept.nearest),
+                                    swept.nearest_reason),
                         2);
 }
 
@@ -199,7 +200,7 @@ Json search_json(const Space& space, const Swept& swept, std::size_t best) {
                   .set("scenario", space.file())
                   .set("question", space.question())
                   .set("combinations", static_cast<std::int64_t>(swept.combinations))
-                  .set("repeated", static_cast<std::int64_t>(swept.repeated))
+                  .set("left_out", static_cast<std::int64_t>(swept.left_out))
                   .set("refused", refused)
                   .set("too_large", static_cast<std::int64_t>(swept.too_large))
                   .set("not_better", static_cast<std::int64_t>(swept.not_better))
@@ -207,9 +208,10 @@ Json search_json(const Space& space, const Swept& swept, std::size_t best) {
   if (swept.too_large > 0) {
     json.set("nearest", Json::object()
                             .set("settings", space.settings(swept.nearest))
-                            .set("least_memory_bytes", swept.nearest_memory.value));
+                            .set("lacks_bytes", swept.nearest_lacks.value)
+                            .set("reason", swept.nearest_reason));
   }
-  return json.set("best", found).set("front", unbeaten);
+  return json.set("best", found).set("front_of_simulated", unbeaten);
 }
 
 Json best_plans(const Space& space, const Swept& swept, std::size_t best,

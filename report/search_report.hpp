@@ -13,8 +13,8 @@ namespace stratagem::report {
 /// other combination was answered.
 std::string search_table(const search::Space& space, const search::Swept& swept, std::size_t best);
 
-/// {schema, scenario, question, combinations, refused, too_large, not_better, simulated, nearest,
-/// best, front}; the same bytes for the same answer. Its schema:
+/// {schema, scenario, question, combinations, left_out, refused, too_large, not_better, simulated,
+/// nearest, best, front_of_simulated}; the same bytes for the same answer. Its schema:
 /// scenarios/schema/search_report.schema.json.
 Json search_json(const search::Space& space, const search::Swept& swept, std::size_t best);
 

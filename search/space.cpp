@@ -71,7 +71,12 @@ void check_values(const Option<strategies::Options>& option, const JsonReader& l
 Space Space::read(const std::string& file) { return Space(JsonReader::from_file(file)); }
 
 Space::Space(const JsonReader& scenario)
-    : question_(scenario.at("question").text()), defaults_(scenario.at("defaults")) {
+    : scenario_(scenario),
+      question_(scenario.at("question").text()),
+      defaults_(scenario.at("defaults")) {
+  for (const char* of_simulate : {"$schema", "baseline", "runs"}) {
+    if (const auto other = scenario.find(of_simulate)) other->skip();
+  }
   const JsonReader space = scenario.at("search");
   add_gpus(space);
   add("training", "micro_batch", micro_batches, space);
@@ -99,12 +104,15 @@ void Space::add(const std::string& object, const std::string& key, const std::ve
   const auto named = space.find(key);
   if (named && named->is_array()) {
     dimensions_.push_back({object, key, listed(*named)});
+    for (const JsonReader& value : named->elements()) {
+      if (object != "strategy" && !value.is_null()) static_cast<void>(value.between(1, 1'000'000));
+    }
   } else if (named) {
     static_cast<void>(named->one_of({"any"}));
     if (worth.empty()) named->fail("a list of values: none are declared as worth trying");
-    dimensions_.push_back({object, key, worth});
+    dimensions_.push_back({object, key, worth, true});
   } else if (!worth.empty() && !(defaults_.has(object) && defaults_.at(object).has(key))) {
-    dimensions_.push_back({object, key, worth});
+    dimensions_.push_back({object, key, worth, true});
   }
 }
 
@@ -179,14 +187,14 @@ int Space::data_ranks(const Json& settings) const {
   return static_cast<int>(gpus / others);
 }
 
-bool Space::repeats(std::size_t number) const {
+bool Space::leaves_out(std::size_t number) const {
   const strategies::Options all = options(settings(number));
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-    if (place(number, i) == 0 || dimensions_[i].object != "strategy") continue;
+    if (place(number, i) == 0 || !dimensions_[i].declared) continue;
     for (const strategies::Strategy& strategy : strategies::all()) {
       for (const Option<strategies::Options>& option : strategy.options) {
         const bool same = option.key == dimensions_[i].key;
-        if (same && option.matters != nullptr && !option.matters(all)) return true;
+        if (same && option.varies != nullptr && !option.varies(all)) return true;
       }
     }
   }

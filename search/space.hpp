@@ -16,6 +16,7 @@ struct Dimension {
   std::string object;        ///< of a run: "strategy", "training" or "cluster"
   std::string key;           ///< in that object
   std::vector<Json> values;  ///< at least one; null leaves the key out
+  bool declared = false;     ///< by the option as worth trying, not listed by the user
 };
 
 /// All combinations of values, numbered from 0; the last dimension varies fastest.
@@ -25,8 +26,8 @@ class Space {
   /// of lists, or of "any" for the values that an option declares as worth trying:
   ///     {"tensor": [1, 2, 4], "schedule": "any", "micro_batch": [1, 2]}
   /// Its keys are those of a strategy, "micro_batch", and "gpus", which may also be {"at_most": N}:
-  /// N, N/2, N/4 ... GPUs. A key of which neither the search nor the defaults say anything takes
-  /// all values that are worth trying, if its option declares any. Throws InputError.
+  /// N, N/2, N/4 ... GPUs. A key of which neither the search nor the defaults say anything is
+  /// "any", if its option declares values. Throws InputError.
   static Space read(const std::string& file);
 
   [[nodiscard]] std::size_t size() const;
@@ -34,9 +35,11 @@ class Space {
   /// for, unless the space or the defaults name their number. Throws InputError where they are no
   /// whole number.
   [[nodiscard]] Json settings(std::size_t number) const;
-  /// Does a combination mean the same as an earlier one, which differs in a key that does not matter
-  /// beside the others?
-  [[nodiscard]] bool repeats(std::size_t number) const;
+  /// Is a combination left out, since a key that takes the values worth trying has another than the
+  /// first where its option says that only that one is worth it?
+  [[nodiscard]] bool leaves_out(std::size_t number) const;
+  /// Throws InputError for keys of the file that nobody asked for, once a run has been read.
+  void finish() const { scenario_.finish(); }
   /// The values that vary: "tensor 8, pipeline 4, zero 1".
   [[nodiscard]] std::string words(std::size_t number) const;
 
@@ -55,6 +58,7 @@ class Space {
   [[nodiscard]] int data_ranks(const Json& settings) const;
   [[nodiscard]] std::size_t place(std::size_t number, std::size_t dimension) const;
 
+  JsonReader scenario_;
   std::string question_;
   JsonReader defaults_;
   std::vector<Dimension> dimensions_;

@@ -10,6 +10,7 @@
 #include "base/input_error.hpp"
 #include "base/malformed_input.hpp"
 #include "base/parallel.hpp"
+#include "base/quantity_text.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -27,21 +28,30 @@ struct Bounded {
   std::size_t number = 0;
   study::Bounds bounds;
   double gpus = 0;
-  bool fits = false;
-  bool repeated = false;
+  Bytes lacks;  ///< of the GPU's memory
+  bool left_out = false;
+  bool read = false;  ///< have all settings been read?
   std::string refused = {};
 };
 
-/// Numbers are left out, so that alike reasons count together.
+/// The key, and what was expected there.
 std::string reason(const InputError& error) {
-  const std::string key = error.path.substr(error.path.rfind('/') + 1);
-  std::string text = key + ": " + error.expected, result;
+  return error.path.substr(error.path.rfind('/') + 1) + ": " + error.expected;
+}
+
+/// N for each number, so that alike reasons count together.
+std::string without_numbers(const std::string& text) {
+  const auto is = [&](std::size_t i, int (*kind)(int)) {
+    return i < text.size() && kind(static_cast<unsigned char>(text[i])) != 0;
+  };
+  std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(text[i])) != 0;
-    if (digit && !result.empty() && result.ends_with('N')) continue;
-    const bool word = i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0 &&
-                      std::isdigit(static_cast<unsigned char>(text[i - 1])) == 0;
-    result += digit && !word ? 'N' : text[i];
+    const bool in_word = i > 0 && is(i - 1, std::isalpha);
+    if (!is(i, std::isdigit) || in_word) {
+      result += text[i];
+    } else if (i == 0 || !is(i - 1, std::isdigit)) {
+      result += 'N';
+    }
   }
   return result;
 }
@@ -50,16 +60,18 @@ Bounded bounded(const Space& space, std::size_t number) {
   Bounded result{.number = number};
   try {
     const Json settings = space.settings(number);
-    result.repeated = space.repeats(number);
-    if (result.repeated) return result;
+    result.left_out = space.leaves_out(number);
+    if (result.left_out) return result;
     const study::Run run = study::run_over(space.defaults(), settings, "bounded");
+    result.read = true;
     if (run.refused) throw InputError(*run.refused);
     result.bounds = study::bounds(run);
     result.gpus = run.gpus;
-    result.fits = result.bounds.memory <= run.profile.memory.size.value;
+    result.lacks = std::max(Bytes{}, result.bounds.memory - run.profile.memory.size.value);
   } catch (const MalformedInput&) {
     throw;
   } catch (const InputError& error) {
+    if (!error.file.empty() && error.file != space.file()) throw;
     result.refused = reason(error);
   }
   return result;
@@ -96,7 +108,9 @@ class Sweep {
       std::vector<Bounded> some(std::min(reported, space_.size() - first));
       for_each_index(some.size(), options_.threads,
                      [&](std::size_t i) { some[i] = bounded(space_, first + i); });
+      const bool read = std::ranges::any_of(some, &Bounded::read);
       for (Bounded& one : some) sort_out(std::move(one));
+      if (read) space_.finish();
       tell();
     }
     std::ranges::stable_sort(candidates_, {}, [&](const Bounded& one) { return least(one); });
@@ -104,22 +118,29 @@ class Sweep {
 
   void sort_out(Bounded one) {
     ++bounded_;
-    if (one.repeated) {
-      ++result_.repeated;
+    if (one.left_out) {
+      ++result_.left_out;
     } else if (!one.refused.empty()) {
-      ++result_.refused[one.refused];
-    } else if (!one.fits) {
-      does_not_fit(one.number, one.bounds.memory);
+      refuse(one.refused);
+    } else if (one.lacks > Bytes{}) {
+      does_not_fit(one.number, one.lacks,
+                   "needs at least " + to_text(one.bounds.memory) + " of a GPU's memory");
     } else {
       candidates_.push_back(std::move(one));
     }
   }
 
-  void does_not_fit(std::size_t number, Bytes memory) {
-    const bool first = result_.too_large++ == 0;
-    if (!first && memory >= result_.nearest_memory) return;
+  void refuse(const std::string& reason) {
+    Refused& alike = result_.refused[without_numbers(reason)];
+    if (++alike.combinations == 1) alike.reason = reason;
+    if (alike.reason != reason) alike.reason = without_numbers(reason);
+  }
+
+  void does_not_fit(std::size_t number, Bytes lacks, const std::string& reason) {
+    if (result_.too_large++ > 0 && lacks >= result_.nearest_lacks) return;
     result_.nearest = number;
-    result_.nearest_memory = memory;
+    result_.nearest_lacks = lacks;
+    result_.nearest_reason = reason;
   }
 
   [[nodiscard]] double least(const Bounded& one) const {
@@ -154,7 +175,7 @@ class Sweep {
       if (refused[i].empty()) {
         take(std::move(some[i]));
       } else {
-        ++result_.refused[refused[i]];
+        refuse(refused[i]);
       }
     }
     tell();
@@ -180,7 +201,10 @@ class Sweep {
     }
     if (answer.outcome.metrics) ++result_.simulated;
     if (answer.outcome.status != study::Outcome::Status::ok)
-      return does_not_fit(answer.number, answer.outcome.memory.used);
+      return does_not_fit(answer.number,
+                          answer.outcome.gpu_shortfall + answer.outcome.host_shortfall +
+                              answer.outcome.drives_shortfall,
+                          answer.outcome.reason);
     const auto place = std::ranges::upper_bound(
         result_.answers, std::pair(score_of(answer), answer.number), {},
         [&](const Answer& one) { return std::pair(score_of(one), one.number); });

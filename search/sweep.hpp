@@ -33,19 +33,26 @@ struct Answer {
   study::Outcome outcome;
 };
 
-/// Every combination of the space is counted once: repeated + refused + too_large + not_better +
+/// Combinations that are refused for alike reasons.
+struct Refused {
+  std::string reason;  ///< where they differ in numbers, with N for each
+  std::size_t combinations = 0;
+};
+
+/// Every combination of the space is counted once: left_out + refused + too_large + not_better +
 /// answers.
 struct Swept {
   std::size_t combinations = 0;
-  std::size_t repeated = 0;                    ///< mean the same as earlier ones
-  std::map<std::string, std::size_t> refused;  ///< by reason, numbers in it left out
+  std::size_t left_out = 0;                ///< as Space::leaves_out
+  std::map<std::string, Refused> refused;  ///< by reason without numbers
   std::size_t too_large = 0;  ///< a lower bound of memory, or the simulation, does not fit
   /// A lower bound of the objective is above that of the last of the best.
   std::size_t not_better = 0;
   std::size_t simulated = 0;  ///< among `answers` and `too_large`
-  /// Of those that are too large: the one that lacks least, and the memory that it needs at least.
+  /// Of those that are too large: the one that lacks least, how much, and of what.
   std::size_t nearest = 0;
-  Bytes nearest_memory;
+  Bytes nearest_lacks;
+  std::string nearest_reason;
   /// All that fit, best first; of equals the first combination. The first `best` of them are the
   /// best of the space.
   std::vector<Answer> answers;

@@ -15,12 +15,15 @@ struct Bounds {
 };
 
 /// Expects a run that is not refused.
-///   iteration_time  the longest way through the cells, as data and orders connect them, from a
-///                   device's first cell to its first cell in the next iteration, where every cell
-///                   takes as long as its computations alone. Left out are all collectives and
-///                   messages, steps, launches, and what computations lose beside communication: in
-///                   a simulation these only add. Where iterations overlap: what the busiest
-///                   device computes.
+///   iteration_time  the longest way through the cells, as data connects them and each device
+///                   orders them, from a device's first cell to its first cell in the next
+///                   iteration. On it are computations, and collectives that they wait for, as if
+///                   these had all links to themselves. What comes to a cell delays it from the
+///                   last task on that is the first to read something; what leaves it does so when
+///                   the first of its results is complete. Left out are messages, gathers and
+///                   reductions beside the cells, steps, launches, and what computations lose
+///                   beside communication: in a simulation these only add. 0 where iterations
+///                   overlap.
 ///   memory          what lives on a device all the time, with the context of its driver, and what
 ///                   its computations hold as they follow each other. Left out are messages,
 ///                   collectives, whatever may wait elsewhere, communicators, and what an allocator
@@ -29,7 +32,7 @@ struct Bounds {
 Bounds bounds(const Run& run);
 
 /// The same of a run whose program is known: what its tasks take on the busiest queue of a device,
-/// one after another, collectives with all links to themselves.
+/// one after another, collectives with all links to themselves. 0 where iterations overlap.
 Seconds busiest_queue(const Run& run, const program::Program& program, const sim::Prices& prices);
 
 }  // namespace stratagem::study

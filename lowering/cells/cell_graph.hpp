@@ -25,8 +25,6 @@ class CellGraph {
 
   [[nodiscard]] int count() const { return static_cast<int>(after_.size()); }
   [[nodiscard]] bool exists(int node) const;
-  /// The nodes that come after a node, as data or orders say, without those that follow from others.
-  [[nodiscard]] const std::vector<int>& followers(int node) const { return after_[node]; }
   [[nodiscard]] placement::Cell cell(int node) const;
   /// The cells of a node in the order in which they run: one, or a pair.
   [[nodiscard]] std::vector<placement::Cell> cells(int node) const;

@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "lowering/cells/cell_graph.hpp"
 #include "lowering/sequences/cell_runs.hpp"
 #include "lowering/updates/optimizer.hpp"
 
 namespace stratagem::lowering {
 namespace {
 
+using placement::Cell;
 using placement::CellPass;
 using program::Category;
 using strategies::Keep;
@@ -76,46 +77,121 @@ bool moves_activations(const SequenceContext& c) {
          c.plan.place_of(Keep::What::checkpoints) != Keep::Where::device;
 }
 
+/// Which tasks of a cell read what comes to it, and write what leaves its stage.
+class Borders {
+ public:
+  explicit Borders(const SequenceContext& context) : c_(context) {}
+
+  /// Adds a run behind those of the cell so far.
+  void add(OutlinedCell& cell, const SegmentRun& run) {
+    if (run.again || run.of->cell.pass == CellPass::weight) return;
+    const SegmentFacts& facts = c_.stages.facts(run.segment);
+    const bool forward = run.of->cell.pass == CellPass::forward;
+    const std::size_t block = cell.blocks.size() - 1;
+    const LoweredBlock& lowered = run.block->lowered;
+    for (const model::TensorId tensor : forward ? from_before(facts) : gradients(to_after(facts))) {
+      const auto readers = lowered.first_readers.find(facts.place.at(tensor));
+      if (readers == lowered.first_readers.end()) continue;
+      int first = std::numeric_limits<int>::max();
+      for (const auto& [stream, task] : readers->second) first = std::min(first, task);
+      cell.readers.push_back({block, first});
+    }
+    for (const model::TensorId tensor : forward ? to_after(facts) : gradients(from_before(facts))) {
+      const auto writer = lowered.last_writer.find(facts.place.at(tensor));
+      if (writer == lowered.last_writer.end()) {
+        cell.passes_on = true;
+      } else {
+        cell.writers.push_back({block, writer->second});
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] bool apart(int segment, int other) const {
+    return c_.stages.of(segment) != c_.stages.of(other);
+  }
+
+  /// What a segment reads of earlier stages, and computes for later ones.
+  [[nodiscard]] std::vector<model::TensorId> from_before(const SegmentFacts& facts) const {
+    std::vector<model::TensorId> tensors = facts.activations_in;
+    std::erase_if(tensors, [&](model::TensorId tensor) {
+      return !apart(c_.stages.producer(tensor), facts.segment);
+    });
+    return tensors;
+  }
+  [[nodiscard]] std::vector<model::TensorId> to_after(const SegmentFacts& facts) const {
+    std::vector<model::TensorId> tensors = facts.activations_out;
+    std::erase_if(tensors, [&](model::TensorId tensor) {
+      return !apart(c_.stages.reader(tensor), facts.segment);
+    });
+    return tensors;
+  }
+
+  [[nodiscard]] std::vector<model::TensorId> gradients(
+      const std::vector<model::TensorId>& activations) const {
+    std::vector<model::TensorId> result;
+    for (const model::TensorId tensor : activations) {
+      const model::TensorId gradient = c_.plan.graph().gradient_of[tensor];
+      if (gradient >= 0) result.push_back(gradient);
+    }
+    return result;
+  }
+
+  const SequenceContext& c_;
+};
+
 /// The cells of one class.
 void add_cells(std::vector<OutlinedCell>& cells, const SequenceContext& context, int device_class,
                LeftByBlocks& left) {
   const bool moves = moves_activations(context);
+  const int trains = context.plan.graph().forward_repeats - 1;
   const CellRuns runs(context, device_class);
-  std::map<const ScheduledCell*, OutlinedCell> by_cell;
-  for (const SegmentRun& run : runs.all()) {
-    OutlinedCell& cell = by_cell[run.of];
-    cell.blocks.push_back(run.block->id);
-    if (!moves && run.of->cell.pass == CellPass::forward) cell.leaves += left(run);
-  }
+  std::map<const ScheduledCell*, std::vector<SegmentRun>> by_cell;
+  for (const SegmentRun& run : runs.all()) by_cell[run.of].push_back(run);
+  Borders borders(context);
   std::map<std::array<int, 3>, Bytes> held;  // by stage, micro-batch and slice
   for (const ScheduledCell& of : runs.cells()) {
     const bool joins = !cells.empty() && cells.back().device_class == device_class &&
                        cells.back().place == of.place;
     if (!joins) cells.push_back({.device_class = device_class, .place = of.place});
     OutlinedCell& cell = cells.back();
-    const OutlinedCell& own = by_cell[&of];
-    cell.blocks.insert(cell.blocks.end(), own.blocks.begin(), own.blocks.end());
-    cell.leaves += own.leaves;
+    cell.pair = joins;
     Bytes& kept = held[{of.cell.stage, of.cell.micro_batch, of.cell.slice}];
-    kept += own.leaves;
+    const bool leaves = !moves && of.cell.pass == CellPass::forward && of.cell.repeat == trains;
+    for (const SegmentRun& run : by_cell[&of]) {
+      cell.blocks.push_back(run.block->id);
+      borders.add(cell, run);
+      if (!leaves) continue;
+      const Bytes more = left(run);
+      cell.leaves += more;
+      kept += more;
+    }
     if (of.cell.pass == CellPass::backward) cell.releases += std::exchange(kept, {});
   }
 }
 
-/// Of plans with a flush; others follow from rounds.
-void add_dependencies(std::vector<OutlinedCell>& cells, const SequenceContext& context) {
-  if (!context.plan.updates.flush) return;
-  const CellGraph graph(context.plan, context.stages, 1);
-  const std::vector<int> sorted = graph.sorted();
-  std::vector<int> place(graph.count(), -1);
-  for (std::size_t i = 0; i < sorted.size(); ++i) place[sorted[i]] = static_cast<int>(i);
-  std::vector<std::vector<int>> after(sorted.size());
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    for (const int next : graph.followers(sorted[i])) {
-      if (next != sorted[i]) after[place[next]].push_back(static_cast<int>(i));
+/// As data flows between stages in one iteration; what is ordered otherwise follows from the order
+/// of each device, or has no effect. Of recycled passes and slices only what each has by itself.
+void add_reads(std::vector<OutlinedCell>& cells, const SequenceContext& context) {
+  std::map<Cell, int> places;
+  for (const std::vector<ScheduledCell>& round : context.order.rounds) {
+    for (const ScheduledCell& of : round) places.emplace(of.cell, of.place);
+  }
+  std::map<int, std::vector<int>> reads;  // by place
+  const auto read = [&](Cell from, int at, int stage) {
+    from.stage = stage;
+    const auto place = places.find(from);
+    if (place != places.end() && place->second != at) reads[at].push_back(place->second);
+  };
+  for (const auto& [cell, place] : places) {
+    for (const StageFlow& flow : context.stages.flows()) {
+      if (flow.recycled) continue;
+      if (cell.pass == CellPass::forward && flow.to == cell.stage) read(cell, place, flow.from);
+      if (cell.pass == CellPass::backward && flow.returns && flow.from == cell.stage)
+        read(cell, place, flow.to);
     }
   }
-  for (OutlinedCell& cell : cells) cell.after = after[cell.place];
+  for (OutlinedCell& cell : cells) cell.reads = reads[cell.place];
 }
 
 /// On each device of a class; of gradients only where they are there all the time.
@@ -142,7 +218,7 @@ Outline outlined(const SequenceContext& context) {
     add_residents(result, context, device_class);
   }
   std::ranges::stable_sort(result.cells, {}, &OutlinedCell::place);
-  add_dependencies(result.cells, context);
+  add_reads(result.cells, context);
   return result;
 }
 

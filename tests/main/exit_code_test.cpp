@@ -25,8 +25,8 @@ std::string expecting(const std::string& expectation) {
 
 TEST_CASE("help is printed with exit code 0") {
   const TemporaryFolder folder;
-  for (const char* arguments :
-       {"--help", "simulate --help", "validate --help", "topology --help", "calibrate --help"}) {
+  for (const char* arguments : {"--help", "simulate --help", "search --help", "validate --help",
+                                "topology --help", "calibrate --help"}) {
     const Ran ran = run(arguments, folder);
     CHECK(ran.exit == 0);
     CHECK_THAT(ran.out, ContainsSubstring("stratagem"));
@@ -44,7 +44,7 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("simulate a.json --trace t.json --run fuor", "did you mean \"four\"?");
   is_usage("simulate a.json --run four", "--run chooses the run for --trace or --program");
   is_usage("simulate a.json --jobs 0", "--jobs: expected at least 1, found 0");
-  is_usage("options wheels", "no part \"wheels\"; there is strategy, model, rules, gpt");
+  is_usage("options wheels", "no part \"wheels\"; there is strategy, model, rules, search, gpt");
   is_usage("validate", "missing scenarios");
   is_usage("validate a.json --figure time", "no figure \"time\"");
   is_usage("validate a.json", "nothing of this was measured");

@@ -106,17 +106,22 @@ TEST_CASE("numbers of GPUs may be halved down to what is odd") {
   }
 }
 
-TEST_CASE("what divides nothing is not tried twice") {
+TEST_CASE("values that nobody lists are left out where they are not worth trying") {
   const TemporaryFolder folder;
-  const Space space =
-      read(folder, small_space(R"({"tensor": [1, 4], "zero": [0, 1], "micro_batch": [1],)"
-                               R"( "pipeline": [1], "schedule": ["1f1b"], "recompute": ["none"],)"
-                               R"( "sequence_parallel": [false, true]})"));
-  std::size_t repeated = 0;
-  for (std::size_t i = 0; i < space.size(); ++i) repeated += space.repeats(i) ? 1 : 0;
-  // One tensor rank divides no tokens, and with four of them there is one data rank.
-  CHECK(space.size() == 8);
-  CHECK(repeated == 4);
+  const auto left_out = [&](const std::string& zero) {
+    const Space space =
+        read(folder, small_space(R"({"tensor": [1, 4], "zero": )" + zero +
+                                 R"(, "micro_batch": [1],)"
+                                 R"( "pipeline": [1], "schedule": ["1f1b"], "recompute": ["none"],)"
+                                 R"( "sequence_parallel": "any"})"));
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < space.size(); ++i) count += space.leaves_out(i) ? 1 : 0;
+    return std::pair(space.size(), count);
+  };
+  // One tensor rank divides no tokens: half of the plans with it are left out. With four of them
+  // there is one data rank: of its plans all with ZeRO are, unless someone lists them.
+  CHECK(left_out("[0, 1, 2, 3]") == std::pair<std::size_t, std::size_t>(16, 4));
+  CHECK(left_out("\"any\"") == std::pair<std::size_t, std::size_t>(16, 4 + 2 * 3));
 }
 
 TEST_CASE("a search says what is wrong with it") {
@@ -128,6 +133,8 @@ TEST_CASE("a search says what is wrong with it") {
             .starts_with("/search/expert: a list of values: none are declared"));
   CHECK(refusal(small_space(R"({"tensor": "all"})")).starts_with("/search/tensor: "));
   CHECK(refusal(with(small_space("{}"), R"(, "gpus": 4)", "")).starts_with("/defaults/cluster: "));
+  CHECK(refusal(small_space(R"({"micro_batch": ["two"]})")).starts_with("/search/micro_batch/0: "));
+  CHECK(refusal(small_space(R"({"gpus": [0]})")).starts_with("/search/gpus/0: "));
   std::string many = "[1";
   for (int i = 2; i <= 1001; ++i) many += ", " + std::to_string(i);
   many += "]";
