@@ -116,7 +116,7 @@ std::string counts(const Space& space, const Swept& swept) {
       "{:>8} were simulated and fit\n",
       swept.too_large, swept.not_better, swept.answers.size());
   if (swept.too_large == 0 || !swept.answers.empty()) return text;
-  return text + wrapped(fmt::format("Least lacks {}. It {}.", space.words(swept.nearest),
+  return text + wrapped(fmt::format("Closest: {}. It {}.", space.words(swept.nearest),
                                     swept.nearest_reason),
                         2);
 }
@@ -173,7 +173,8 @@ Json moved(const JsonReader& object, const std::string& folder) {
 std::string search_table(const Space& space, const Swept& swept, std::size_t best) {
   const std::string heading = space.question() + "\n\n";
   if (swept.answers.empty())
-    return heading + "No plan of the space fits.\n\n" + counts(space, swept);
+    return heading + (swept.too_large > 0 ? "No plan of the space fits." : "There is no plan.") +
+           "\n\n" + counts(space, swept);
   std::vector<Column> columns = measures(swept, shown(swept, best));
   for (Column& column : choices(space, swept, shown(swept, best)))
     columns.push_back(std::move(column));

@@ -108,8 +108,10 @@ void Space::add(const std::string& object, const std::string& key, const std::ve
       if (object != "strategy" && !value.is_null()) static_cast<void>(value.between(1, 1'000'000));
     }
   } else if (named) {
-    static_cast<void>(named->one_of({"any"}));
-    if (worth.empty()) named->fail("a list of values: none are declared as worth trying");
+    const std::string list = "a list of values, such as [2]";
+    const bool any = named->is_string() && named->text() == "any";
+    if (worth.empty()) named->fail(list + (key == "gpus" ? ", or {\"at_most\": N}" : ""));
+    if (!any) named->fail(list + ", or \"any\" for those that are worth trying");
     dimensions_.push_back({object, key, worth, true});
   } else if (!worth.empty() && !(defaults_.has(object) && defaults_.at(object).has(key))) {
     dimensions_.push_back({object, key, worth, true});
@@ -119,7 +121,8 @@ void Space::add(const std::string& object, const std::string& key, const std::ve
 void Space::add_gpus(const JsonReader& space) {
   const auto named = space.find("gpus");
   if (!named) {
-    static_cast<void>(defaults_.at("cluster").at("gpus"));
+    if (!defaults_.at("cluster").has("gpus"))
+      defaults_.at("cluster").fail("the key \"gpus\" here, or in \"search\"");
     return;
   }
   if (!named->is_object()) return add("cluster", "gpus", {}, space);

@@ -124,7 +124,8 @@ class Sweep {
       refuse(one.refused);
     } else if (one.lacks > Bytes{}) {
       does_not_fit(one.number, one.lacks,
-                   "needs at least " + to_text(one.bounds.memory) + " of a GPU's memory");
+                   "needs at least " + to_text(one.bounds.memory) + ", a GPU has " +
+                       to_text(one.bounds.memory - one.lacks));
     } else {
       candidates_.push_back(std::move(one));
     }

@@ -26,27 +26,33 @@ using lowering::OutlinedCell;
 using Picoseconds = std::int64_t;
 constexpr Picoseconds never_reached = std::numeric_limits<Picoseconds>::min() / 4;
 
-/// How far the computations of a block raise memory, in buffers that computations free, if any do.
+/// How far the computations of a block raise memory by buffers that others of them free. What
+/// stays behind is in OutlinedCell::leaves.
 Bytes rise_of(const program::Block& block) {
-  std::vector<bool> counts(block.slots.size(), false);
-  for (std::size_t slot = 0; slot < block.slots.size(); ++slot)
-    counts[slot] = block.slots[slot].place == program::Residence::device;
+  const auto computes = [](const program::Task& task) {
+    return task.stream == program::Stream::compute;
+  };
+  std::set<int> allocated, counted;
   for (const program::Task& task : block.tasks) {
-    if (task.stream == program::Stream::compute) continue;
-    for (const int slot : task.frees) counts[slot] = false;
+    if (!computes(task)) continue;
+    allocated.insert(task.allocates.begin(), task.allocates.end());
+    for (const int slot : task.frees) {
+      if (allocated.contains(slot) && block.slots[slot].place == program::Residence::device)
+        counted.insert(slot);
+    }
   }
-  std::vector<bool> own(block.slots.size(), false);
+  const auto sum = [&](const std::vector<int>& slots) {
+    Bytes bytes;
+    for (const int slot : slots)
+      bytes += counted.contains(slot) ? block.slots[slot].bytes : Bytes{};
+    return bytes;
+  };
   Bytes live, highest;
   for (const program::Task& task : block.tasks) {
-    if (task.stream != program::Stream::compute) continue;
-    for (const int slot : task.allocates) {
-      own[slot] = counts[slot];
-      if (own[slot]) live += block.slots[slot].bytes;
-    }
+    if (!computes(task)) continue;
+    live += sum(task.allocates);
     highest = std::max(highest, live);
-    for (const int slot : task.frees) {
-      if (own[slot]) live -= block.slots[slot].bytes;
-    }
+    live -= sum(task.frees);
   }
   return highest;
 }

@@ -427,18 +427,25 @@ void check_names(const std::vector<JsonReader>& runs, const JsonReader& scenario
 
 }  // namespace
 
-Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
+namespace {
+
+JsonReader layered(const JsonReader& defaults, const Json& settings, const std::string& name) {
   const Json named = Json(settings).set("name", name);
-  const JsonReader layered = JsonReader::from_text(named.text(), defaults.file()).over(defaults);
-  Run run = read_run(layered, "");
-  run.resolved = resolved(layered);
-  return run;
+  return JsonReader::from_text(named.text(), defaults.file()).over(defaults);
+}
+
+}  // namespace
+
+Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
+  return read_run(layered(defaults, settings, name), "");
 }
 
 Run with_settings(const Run& run, const Json& changes) {
   const JsonReader own = JsonReader::from_text(run.resolved.text(), run.origin.file);
-  Run changed = run_over(own, changes, run.name);
+  const JsonReader reader = layered(own, changes, run.name);
+  Run changed = read_run(reader, "");
   if (changed.refused) throw *changed.refused;
+  changed.resolved = resolved(reader);
   return changed;
 }
 

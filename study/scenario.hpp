@@ -115,6 +115,7 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 
 /// A run of settings, an object as in a scenario, over a scenario's defaults. Throws InputError for
 /// what is wrong with the form of either; where settings cannot go together, Run::refused says so.
+/// `resolved` is not set. Keys of the defaults that nobody asks for are for their owner to refuse.
 Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name);
 
 /// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid

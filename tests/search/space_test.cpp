@@ -130,7 +130,9 @@ TEST_CASE("a search says what is wrong with it") {
         "/search/tensor: a list of at least one value | []");
   CHECK(refusal(small_space(R"({"tensor": ["two"]})")).starts_with("/search/tensor/0: "));
   CHECK(refusal(small_space(R"({"expert": "any"})"))
-            .starts_with("/search/expert: a list of values: none are declared"));
+            .starts_with("/search/expert: a list of values, such as [2] | "));
+  CHECK(refusal(small_space(R"({"tensor": 2})"))
+            .starts_with("/search/tensor: a list of values, such as [2], or \"any\""));
   CHECK(refusal(small_space(R"({"tensor": "all"})")).starts_with("/search/tensor: "));
   CHECK(refusal(with(small_space("{}"), R"(, "gpus": 4)", "")).starts_with("/defaults/cluster: "));
   CHECK(refusal(small_space(R"({"micro_batch": ["two"]})")).starts_with("/search/micro_batch/0: "));

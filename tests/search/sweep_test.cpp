@@ -136,6 +136,22 @@ TEST_CASE("an empty space says why, and which plan lacks the least") {
   CHECK(swept.refused.begin()->second.combinations == 2);
 }
 
+TEST_CASE("keys of the defaults that nobody asks for are refused") {
+  const TemporaryFolder folder;
+  const std::string keys = R"({"tensor": [1, 2], "pipeline": [1], "micro_batch": [1]})";
+  const std::string good = small_space(keys, R"({"zero": 0, "recompute": "none"})");
+  CHECK_NOTHROW(sweep(read(folder, good), {}));
+  for (const auto& [right, wrong] : {std::pair("\"hidden\"", "\"hiden\""),
+                                     {"\"global_batch\"", "\"globl_batch\""},
+                                     {"\"zero\"", "\"zerro\""},
+                                     {"\"recompute\": \"none\"", "\"overlap_gradient\": true"},
+                                     {"\"preset\"", "\"preset\": \"dgx-2\", \"gpu\""},
+                                     {"\"stack\"", "\"stacks\": 1, \"stack\""}}) {
+    INFO(wrong);
+    CHECK_THROWS_AS(sweep(read(folder, with(good, right, wrong)), {}), InputError);
+  }
+}
+
 TEST_CASE("the front has what no other answer beats in time, memory and GPUs") {
   const auto answer = [](double seconds, double bytes, int gpus) {
     Answer one;
