@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
@@ -54,8 +53,9 @@ class ProgressLine {
     const std::string best = progress.leading == nullptr
                                  ? "none yet"
                                  : to_text(progress.leading->outcome.metrics->iteration_time);
-    fmt::print(stderr, "\r\033[K{} of {} bounded, {} simulated, best: {}", progress.bounded,
-               progress.combinations, progress.simulated, best);
+    fmt::print(stderr, "\r\033[K{} of {} bounded, {} simulated, at most {} left, best: {}",
+               progress.bounded, progress.combinations, progress.simulated, progress.candidates,
+               best);
     std::fflush(stderr);
   }
   void end() const {
@@ -65,6 +65,26 @@ class ProgressLine {
  private:
   bool terminal_ = isatty(STDERR_FILENO) != 0;
 };
+
+/// Where plans were found, no output may take the place of a file that these were read from; where
+/// none were, there is no scenario to write.
+void fill(std::vector<Output>& outputs, const Arguments& asked, const search::Space& space,
+          const search::Swept& swept, std::size_t best) {
+  const std::string plans = asked.text_or_nothing("plans");
+  if (swept.answers.empty()) {
+    std::erase_if(outputs, [&](const Output& output) { return output.file == plans; });
+  } else {
+    const Json& settings = swept.answers.front().settings;
+    check_outputs(outputs, study::run_over(space.defaults(), settings, "best").origin.files);
+  }
+  for (Output& output : outputs) {
+    const std::string folder = std::filesystem::path(output.file).parent_path().string();
+    const Json json = output.file == plans
+                          ? report::best_plans(space, swept, best, folder.empty() ? "." : folder)
+                          : report::search_json(space, swept, best);
+    output.text = json.text(2) + "\n";
+  }
+}
 
 int run_search(const std::vector<std::string>& line) {
   Options options = search_options();
@@ -84,13 +104,7 @@ int run_search(const std::vector<std::string>& line) {
   const search::Swept swept =
       search::sweep(space, how, [&](const search::Progress& now) { progress.show(now); });
   progress.end();
-  for (Output& output : outputs) {
-    const std::string folder = std::filesystem::path(output.file).parent_path().string();
-    const Json json = output.note.empty()
-                          ? report::search_json(space, swept, best)
-                          : report::best_plans(space, swept, best, folder.empty() ? "." : folder);
-    output.text = json.text(2) + "\n";
-  }
+  fill(outputs, asked, space, swept, best);
   fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best));
   write_below(outputs);
   return swept.answers.empty() ? check_failed : done;

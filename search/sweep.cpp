@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "base/input_error.hpp"

@@ -24,6 +24,25 @@ bool waits_for_backward(Category category) {
          category == Category::statistics;
 }
 
+/// What a segment computes for later stages.
+std::vector<model::TensorId> to_after(const SequenceContext& context, const SegmentFacts& facts) {
+  std::vector<model::TensorId> tensors = facts.activations_out;
+  std::erase_if(tensors, [&](model::TensorId tensor) {
+    return context.stages.of(context.stages.reader(tensor)) == context.stages.of(facts.segment);
+  });
+  return tensors;
+}
+
+/// What it reads of earlier ones.
+std::vector<model::TensorId> from_before(const SequenceContext& context,
+                                         const SegmentFacts& facts) {
+  std::vector<model::TensorId> tensors = facts.activations_in;
+  std::erase_if(tensors, [&](model::TensorId tensor) {
+    return context.stages.of(context.stages.producer(tensor)) == context.stages.of(facts.segment);
+  });
+  return tensors;
+}
+
 /// By number of a forward block: the bytes that it leaves on a device until the backward pass.
 class LeftByBlocks {
  public:
@@ -60,10 +79,7 @@ class LeftByBlocks {
   }
 
   [[nodiscard]] bool leaves_stage(const SegmentFacts& facts, int place) const {
-    if (place < 0) return false;
-    const model::TensorId tensor = facts.tensors[place];
-    return std::ranges::count(facts.activations_out, tensor) > 0 &&
-           c_.stages.of(c_.stages.reader(tensor)) != c_.stages.of(facts.segment);
+    return place >= 0 && std::ranges::count(to_after(c_, facts), facts.tensors[place]) > 0;
   }
 
   const SequenceContext& c_;
@@ -89,14 +105,15 @@ class Borders {
     const bool forward = run.of->cell.pass == CellPass::forward;
     const std::size_t block = cell.blocks.size() - 1;
     const LoweredBlock& lowered = run.block->lowered;
-    for (const model::TensorId tensor : forward ? from_before(facts) : gradients(to_after(facts))) {
+    const auto before = from_before(c_, facts), after = to_after(c_, facts);
+    for (const model::TensorId tensor : forward ? before : gradients(after)) {
       const auto readers = lowered.first_readers.find(facts.place.at(tensor));
       if (readers == lowered.first_readers.end()) continue;
       int first = std::numeric_limits<int>::max();
       for (const auto& [stream, task] : readers->second) first = std::min(first, task);
       cell.readers.push_back({block, first});
     }
-    for (const model::TensorId tensor : forward ? to_after(facts) : gradients(from_before(facts))) {
+    for (const model::TensorId tensor : forward ? after : gradients(before)) {
       const auto writer = lowered.last_writer.find(facts.place.at(tensor));
       if (writer == lowered.last_writer.end()) {
         cell.passes_on = true;
@@ -107,26 +124,6 @@ class Borders {
   }
 
  private:
-  [[nodiscard]] bool apart(int segment, int other) const {
-    return c_.stages.of(segment) != c_.stages.of(other);
-  }
-
-  /// What a segment reads of earlier stages, and computes for later ones.
-  [[nodiscard]] std::vector<model::TensorId> from_before(const SegmentFacts& facts) const {
-    std::vector<model::TensorId> tensors = facts.activations_in;
-    std::erase_if(tensors, [&](model::TensorId tensor) {
-      return !apart(c_.stages.producer(tensor), facts.segment);
-    });
-    return tensors;
-  }
-  [[nodiscard]] std::vector<model::TensorId> to_after(const SegmentFacts& facts) const {
-    std::vector<model::TensorId> tensors = facts.activations_out;
-    std::erase_if(tensors, [&](model::TensorId tensor) {
-      return !apart(c_.stages.reader(tensor), facts.segment);
-    });
-    return tensors;
-  }
-
   [[nodiscard]] std::vector<model::TensorId> gradients(
       const std::vector<model::TensorId>& activations) const {
     std::vector<model::TensorId> result;
