@@ -1,8 +1,10 @@
-// Branch and bound over one level: all leaves are bounded, the most promising are simulated first.
+// Branch and bound over one level: all leaves are bounded, the most promising are bounded more
+// closely, and those that still are get simulated.
 #include "search/sweep.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -29,7 +31,8 @@ struct Bounded {
   double gpus = 0;
   Bytes lacks;  ///< of the GPU's memory
   bool left_out = false;
-  bool read = false;  ///< have all settings been read?
+  bool read = false;        ///< have all settings been read?
+  bool by_program = false;  ///< is the bound of its time that of its program?
   std::string refused = {};
 };
 
@@ -95,8 +98,8 @@ class Sweep {
 
   Swept run() {
     bound_all();
-    while (next_ < candidates_.size() && least(candidates_[next_]) <= worst_of_best()) simulate();
-    result_.not_better += candidates_.size() - next_;
+    while (!candidates_.empty() && candidates_.begin()->first.first <= worst_of_best()) simulate();
+    result_.not_better += candidates_.size();
     return std::move(result_);
   }
 
@@ -112,7 +115,6 @@ class Sweep {
       if (read) space_.finish();
       tell();
     }
-    std::ranges::stable_sort(candidates_, {}, [&](const Bounded& one) { return least(one); });
   }
 
   void sort_out(Bounded one) {
@@ -126,8 +128,13 @@ class Sweep {
                    "needs at least " + to_text(one.bounds.memory) + ", a GPU has " +
                        to_text(one.bounds.memory - one.lacks));
     } else {
-      candidates_.push_back(std::move(one));
+      await(std::move(one));
     }
+  }
+
+  void await(Bounded one) {
+    const std::pair place(least(one), one.number);
+    candidates_.emplace(place, std::move(one));
   }
 
   void refuse(const std::string& reason) {
@@ -156,48 +163,47 @@ class Sweep {
   }
 
   void simulate() {
-    std::size_t end = next_;
-    while (end < candidates_.size() && end - next_ < at_once &&
-           least(candidates_[end]) <= worst_of_best())
-      ++end;
-    std::vector<Answer> some(end - next_);
-    std::vector<std::string> refused(some.size());
-    for_each_index(some.size(), options_.threads, [&](std::size_t i) {
-      const Bounded& one = candidates_[next_ + i];
-      try {
-        some[i] = simulated(one);
-      } catch (const InputError& error) {
-        refused[i] = reason(error);
-      }
-    });
-    next_ = end;
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      if (refused[i].empty()) {
-        take(std::move(some[i]));
-      } else {
-        refuse(refused[i]);
-      }
-    }
+    std::vector<Bounded> some;
+    while (!candidates_.empty() && some.size() < at_once &&
+           candidates_.begin()->first.first <= worst_of_best())
+      some.push_back(std::move(candidates_.extract(candidates_.begin()).mapped()));
+    const double next = candidates_.empty() ? longest : candidates_.begin()->first.first;
+    std::vector<Answer> answers(some.size());
+    for_each_index(some.size(), options_.threads,
+                   [&](std::size_t i) { answers[i] = simulated(some[i], next); });
+    for (std::size_t i = 0; i < some.size(); ++i) take(std::move(some[i]), std::move(answers[i]));
     tell();
   }
 
-  [[nodiscard]] Answer simulated(const Bounded& one) const {
+  /// Its program bounds the time more closely than its outline. By that it may have to wait for its
+  /// turn again, behind the next candidate.
+  [[nodiscard]] Answer simulated(const Bounded& one, double next) const {
     Answer answer{.number = one.number,
                   .settings = space_.settings(one.number),
                   .bounds = one.bounds,
                   .outcome = {}};
-    const study::Run run = study::run_over(space_.defaults(), answer.settings, "simulated");
+    const double most = one.by_program ? worst_of_best() : std::min(next, worst_of_best());
     study::SimulateOptions options{.memory_first = true};
-    if (options_.objective == Objective::time && worst_of_best() < longest)
-      options.no_longer_than = Seconds{worst_of_best()};
-    answer.outcome = study::simulate(run, options).outcome;
+    if (options_.objective != Objective::memory && most < longest) {
+      const double gpus = options_.objective == Objective::cost ? one.gpus : 1;
+      options.no_longer_than = Seconds{std::nextafter(most / gpus, longest)};
+    }
+    try {
+      const study::Run run = study::run_over(space_.defaults(), answer.settings, "simulated");
+      answer.outcome = study::simulate(run, options).outcome;
+    } catch (const InputError& error) {
+      answer.outcome = {.status = study::Outcome::Status::refused, .reason = reason(error)};
+    }
     return answer;
   }
 
-  void take(Answer answer) {
+  void take(Bounded one, Answer answer) {
+    if (answer.outcome.status == study::Outcome::Status::refused)
+      return refuse(answer.outcome.reason);
     if (answer.outcome.status == study::Outcome::Status::not_asked) {
-      ++result_.not_better;
-      return;
+      one.bounds.iteration_time = answer.outcome.at_least;
+      one.by_program = true;
+      return await(std::move(one));
     }
     if (answer.outcome.metrics) ++result_.simulated;
     if (answer.outcome.status != study::Outcome::Status::ok)
@@ -207,7 +213,7 @@ class Sweep {
                           answer.outcome.reason);
     const auto place = std::ranges::upper_bound(
         result_.answers, std::pair(score_of(answer), answer.number), {},
-        [&](const Answer& one) { return std::pair(score_of(one), one.number); });
+        [&](const Answer& other) { return std::pair(score_of(other), other.number); });
     result_.answers.insert(place, std::move(answer));
   }
 
@@ -216,16 +222,16 @@ class Sweep {
     report_({.bounded = bounded_,
              .combinations = result_.combinations,
              .simulated = result_.simulated,
-             .candidates = candidates_.size() - next_,
+             .candidates = candidates_.size(),
              .leading = result_.answers.empty() ? nullptr : &result_.answers.front()});
   }
 
   const Space& space_;
   const SweepOptions& options_;
   const std::function<void(const Progress&)>& report_;
-  std::vector<Bounded> candidates_;  ///< that may fit, by their bounds
+  /// That may fit, by the least that they can score and their number.
+  std::map<std::pair<double, std::size_t>, Bounded> candidates_;
   std::size_t bounded_ = 0;
-  std::size_t next_ = 0;  ///< of the candidates, to be simulated
   Swept result_;
 };
 

@@ -267,6 +267,14 @@ Seconds shortest_iteration(const Outline& outline, const sim::Prices& prices, co
   return sim::to_seconds(sim::Ticks{longest});
 }
 
+/// How often a sequence calls each block in an iteration.
+std::map<int, int> calls_of(const program::Sequence& sequence) {
+  std::map<int, int> count;
+  for (std::size_t call = 0; call < sequence.calls.size(); ++call)
+    ++count[sequence.calls.body(call).block];
+  return count;
+}
+
 }  // namespace
 
 Bounds bounds(const Run& run) {
@@ -283,11 +291,8 @@ Seconds busiest_queue(const Run& run, const program::Program& program, const sim
   LeastTimes times(program, prices, run);
   Picoseconds busiest = 0;
   for (int s = 0; s < static_cast<int>(program.sequences.size()); ++s) {
-    std::map<int, int> count;  // of calls, by block
-    const program::Calls& calls = program.sequences[s].calls;
-    for (std::size_t call = 0; call < calls.size(); ++call) ++count[calls.body(call).block];
     std::map<program::Stream, Picoseconds> busy;
-    for (const auto& [block, times_called] : count) {
+    for (const auto& [block, times_called] : calls_of(program.sequences[s])) {
       const std::vector<program::Task>& tasks = program.blocks[block].tasks;
       for (int t = 0; t < static_cast<int>(tasks.size()); ++t) {
         if (program::transfers(tasks[t].stream)) continue;  // a queue for each group

@@ -130,6 +130,7 @@ struct Outcome {
   Status status = Status::ok;
   std::string reason;
   int gpus = 0;
+  Seconds at_least;  ///< an iteration, where that is longer than SimulateOptions::no_longer_than
   std::optional<sim::Metrics> metrics;
   Flops model_flops;                       ///< of one iteration, as model/graph.hpp counts them
   sim::MemoryFigures memory;               ///< where there are metrics

@@ -6,6 +6,7 @@
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
 #include "lowering/lower.hpp"
+#include "sim/busiest_link.hpp"
 #include "sim/least_memory.hpp"
 #include "sim/steady.hpp"
 #include "study/bounds.hpp"
@@ -89,13 +90,10 @@ bool surely_misfits(Outcome& outcome, const Run& run, const program::Program& pr
 }
 
 /// Is the run sure to take longer than was asked for? Then the outcome says so.
-bool surely_longer(Outcome& outcome, const Run& run, const program::Program& program,
-                   const sim::Prices& prices, const SimulateOptions& options) {
-  if (!options.no_longer_than) return false;
-  const Seconds least = busiest_queue(run, program, prices);
+bool surely_longer(Outcome& outcome, const SimulateOptions& options, Seconds least) {
   if (least <= *options.no_longer_than) return false;
   outcome.status = Outcome::Status::not_asked;
-  outcome.reason = "takes at least " + to_text(least);
+  outcome.at_least = least;
   return true;
 }
 
@@ -106,10 +104,15 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   if (options.memory_first && surely_misfits(result.outcome, run, result.program)) return result;
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
                                         run.cluster.gpus_per_node(), host_links(run.cluster));
-  if (surely_longer(result.outcome, run, result.program, prices, options)) return result;
+  if (options.no_longer_than &&
+      surely_longer(result.outcome, options, busiest_queue(run, result.program, prices)))
+    return result;
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   sim::Folding folding = sim::fold(result.program, collectives, options.folded);
   folding.launch_queue = cost::launch_queue_of(run.profile);
+  if (options.no_longer_than &&
+      surely_longer(result.outcome, options, sim::busiest_link(result.program, folding)))
+    return result;
   result.timeline = sim::run_until_steady(result.program, folding, prices, options.repeats);
   Outcome& outcome = result.outcome;
   std::vector<std::string> segments;
