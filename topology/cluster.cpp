@@ -5,9 +5,11 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/memo.hpp"
 #include "topology/node_routes.hpp"
 
 namespace stratagem::topology {
@@ -156,8 +158,17 @@ Seconds Cluster::Graph::latency(std::initializer_list<Part> parts) const {
   return sum + fabric.latency(fabric.crossing(entering));
 }
 
+std::shared_ptr<const Cluster::Graph> Cluster::graph_of(NodeDesign design, int nodes,
+                                                        FabricDesign fabric) {
+  constexpr std::size_t kept = 4;
+  using Key = std::tuple<NodeDesign, int, FabricDesign>;
+  static Memo<Key, Graph> known(kept);
+  const Key key(std::move(design), nodes, std::move(fabric));
+  return known.of(key, [&] { return std::make_from_tuple<Graph>(key); });
+}
+
 Cluster::Cluster(NodeDesign design, int nodes, FabricDesign fabric)
-    : graph_(std::make_shared<const Graph>(std::move(design), nodes, std::move(fabric))) {}
+    : graph_(graph_of(std::move(design), nodes, std::move(fabric))) {}
 
 Cluster::Cluster(NodeDesign design, int nodes, BytesPerSecond port, Seconds port_latency)
     : Cluster(std::move(design), nodes,

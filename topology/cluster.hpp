@@ -78,6 +78,9 @@ class Cluster {
 
  private:
   struct Graph;
+  /// Clusters of one design share it.
+  static std::shared_ptr<const Graph> graph_of(NodeDesign design, int nodes, FabricDesign fabric);
+
   std::shared_ptr<const Graph> graph_;
 };
 

@@ -28,6 +28,7 @@ struct FabricDesign {
   double core_oversubscription = 1;  ///< likewise of the spines of a pod, where there are cores
   /// Adapters on one leaf; 0: as many as its ports allow beside the uplinks that they want.
   int ports_per_leaf = 0;
+  friend bool operator==(const FabricDesign&, const FabricDesign&) = default;
 };
 
 /// A fat tree in the fluid limit: traffic spreads evenly over all shortest paths (ECMP over many

@@ -17,6 +17,7 @@ struct NetworkSpeed {
   Seconds switch_latency;  ///< of a cable between two switches, with the switch that it leads to
   int radix = 64;          ///< ports of one switch
   std::string provenance;  ///< read, datasheet or assumed, figure by figure
+  friend bool operator==(const NetworkSpeed&, const NetworkSpeed&) = default;
 };
 
 /// All that we know by name, InfiniBand first, slower ones first.

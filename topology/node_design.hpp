@@ -38,6 +38,7 @@ struct Vertex {
   int node = -1;  ///< the server it stands in, -1 for the switches of the fabric
   int index = 0;  ///< counts vertices of this kind within the node
   std::string name;
+  friend bool operator==(const Vertex&, const Vertex&) = default;
 };
 
 /// `count` parallel full-duplex cables; `bandwidth` is their sum in one direction (datasheet rate).
@@ -49,6 +50,7 @@ struct Link {
   BytesPerSecond bandwidth;
   Seconds latency;
   std::optional<BytesPerSecond> back = {};  ///< from b to a, where that is another rate
+  friend bool operator==(const Link&, const Link&) = default;
 
   [[nodiscard]] BytesPerSecond toward(bool forward) const {
     return forward || !back ? bandwidth : *back;
@@ -97,6 +99,7 @@ struct NodeDesign {
   [[nodiscard]] int ranks() const;
   VertexId add(VertexKind kind, const std::string& name);
   void join(VertexId a, VertexId b, LinkKind kind, int count, BytesPerSecond each, Seconds latency);
+  friend bool operator==(const NodeDesign&, const NodeDesign&) = default;
 };
 
 /// Has a kind of vertex a rank on it?

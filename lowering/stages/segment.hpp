@@ -1,7 +1,7 @@
 // Facts about one segment: a table of its tensors, what crosses its borders, what it keeps.
 #pragma once
 
-#include <map>
+#include <boost/container/flat_map.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,8 +18,9 @@ struct SegmentFacts {
   int segment = 0;
   /// In order of first appearance: forward, then backward operators.
   std::vector<model::TensorId> tensors;
-  std::map<model::TensorId, int> place;          ///< the inverse
-  std::map<model::OpId, int> place_of_operator;  ///< among forward, then backward operators
+  boost::container::flat_map<model::TensorId, int> place;  ///< the inverse
+  boost::container::flat_map<model::OpId, int>
+      place_of_operator;  ///< among forward, then backward operators
   /// Computed by earlier segments, read by forward operators here.
   std::vector<model::TensorId> activations_in;
   /// Computed here, read by forward operators of later segments.

@@ -89,7 +89,7 @@ std::vector<placement::Mask> own_part(const SequenceContext& context, int device
 /// The gradient and the parameter, or their shards.
 Operation step_values(const SequenceContext& context, int device_class, int segment,
                       TensorId parameter, const LocalHolding& local) {
-  const std::map<TensorId, int>& places = context.stages.facts(segment).place;
+  const auto& places = context.stages.facts(segment).place;
   Operand operand{.layout = local.holding->layout,
                   .shards = local.step.axes,
                   .masks = own_part(context, device_class, local)};
