@@ -190,7 +190,9 @@ class Sweep {
     }
     try {
       const study::Run run = study::run_over(space_.defaults(), answer.settings, "simulated");
-      answer.outcome = study::simulate(run, options).outcome;
+      study::Simulated result = study::simulate(run, options);
+      answer.outcome = std::move(result.outcome);
+      answer.bounds.iteration_time = std::max(one.bounds.iteration_time, result.at_least);
     } catch (const InputError& error) {
       answer.outcome = {.status = study::Outcome::Status::refused, .reason = reason(error)};
     }
@@ -201,7 +203,7 @@ class Sweep {
     if (answer.outcome.status == study::Outcome::Status::refused)
       return refuse(answer.outcome.reason);
     if (answer.outcome.status == study::Outcome::Status::not_asked) {
-      one.bounds.iteration_time = answer.outcome.at_least;
+      one.bounds = answer.bounds;
       one.by_program = true;
       return await(std::move(one));
     }

@@ -130,7 +130,6 @@ struct Outcome {
   Status status = Status::ok;
   std::string reason;
   int gpus = 0;
-  Seconds at_least;  ///< an iteration, where that is longer than SimulateOptions::no_longer_than
   std::optional<sim::Metrics> metrics;
   Flops model_flops;                       ///< of one iteration, as model/graph.hpp counts them
   sim::MemoryFigures memory;               ///< where there are metrics
@@ -160,7 +159,8 @@ struct SimulateOptions {
   /// A run of which a lower bound of its memory does not fit is not simulated: it has no metrics,
   /// and its memory is the bound.
   bool memory_first = false;
-  /// Nor is a run simulated that surely takes longer: then its status is `not_asked`.
+  /// Nor is a run simulated that surely takes longer: then its status is `not_asked`, and
+  /// Simulated::at_least says how long.
   std::optional<Seconds> no_longer_than = {};
 };
 
@@ -170,6 +170,7 @@ struct Simulated {
   program::Program program;
   sim::Timeline timeline;
   Outcome outcome;
+  Seconds at_least;  ///< an iteration, of a run that was not simulated since that is too long
 };
 /// Throws InputError that names the scenario's file and the run, if the run is refused: if its
 /// settings cannot go together, or if the strategy cannot be applied to the model.

@@ -89,29 +89,29 @@ bool surely_misfits(Outcome& outcome, const Run& run, const program::Program& pr
   return true;
 }
 
-/// Is the run sure to take longer than was asked for? Then the outcome says so.
-bool surely_longer(Outcome& outcome, const SimulateOptions& options, Seconds least) {
+/// Is the run sure to take longer than was asked for? Then the result says so.
+bool surely_longer(Simulated& result, const SimulateOptions& options, Seconds least) {
   if (least <= *options.no_longer_than) return false;
-  outcome.status = Outcome::Status::not_asked;
-  outcome.at_least = least;
+  result.outcome.status = Outcome::Status::not_asked;
+  result.at_least = least;
   return true;
 }
 
 Simulated play(const Run& run, const SimulateOptions& options) {
   const strategies::Plan plan = plan_of(run);
-  Simulated result{.program = program_of(run, plan), .timeline = {}, .outcome = {}};
+  Simulated result{.program = program_of(run, plan), .timeline = {}, .outcome = {}, .at_least = {}};
   result.outcome.gpus = run.gpus;
   if (options.memory_first && surely_misfits(result.outcome, run, result.program)) return result;
   const sim::Prices prices = sim::price(result.program, run.profile, run.stack,
                                         run.cluster.gpus_per_node(), host_links(run.cluster));
   if (options.no_longer_than &&
-      surely_longer(result.outcome, options, busiest_queue(run, result.program, prices)))
+      surely_longer(result, options, busiest_queue(run, result.program, prices)))
     return result;
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   sim::Folding folding = sim::fold(result.program, collectives, options.folded);
   folding.launch_queue = cost::launch_queue_of(run.profile);
   if (options.no_longer_than &&
-      surely_longer(result.outcome, options, sim::busiest_link(result.program, folding)))
+      surely_longer(result, options, sim::busiest_link(result.program, folding)))
     return result;
   result.timeline = sim::run_until_steady(result.program, folding, prices, options.repeats);
   Outcome& outcome = result.outcome;

@@ -119,7 +119,7 @@ TEST_CASE("what a base says can be taken back, all that a rule says or a part of
   }
 }
 
-TEST_CASE("a base may have a base; what stands nearer counts, and no circle is followed") {
+TEST_CASE("a base may have a base, what stands nearer counts, and no circle is followed") {
   const Folder folder;
   static_cast<void>(folder.write("whole.json", whole));
   static_cast<void>(folder.over("whole", R"("rules": [
@@ -274,7 +274,7 @@ TEST_CASE("keys of older stack files are refused with the rule that is written n
   }
 }
 
-TEST_CASE("a stack says how it takes memory; one that does not has no allocator of its own") {
+TEST_CASE("a stack says how it takes memory, and one that does not has no allocator of its own") {
   const Folder folder;
   const cost::MemoryFacts none = cost::read_stack(folder.write("whole.json", whole)).memory;
   CHECK(none.allocator == cost::MemoryFacts::Allocator::none);

@@ -25,7 +25,8 @@ TEST_CASE("32 buckets in both directions: 8 exact ones, then 8 up to 128, for ei
 }
 
 TEST_CASE(
-    "32 buckets that look back: 16 exact ones, then 16 up to 128; keys ahead are in the first") {
+    "32 buckets that look back: 16 exact ones, then 16 up to 128, and keys ahead are in the "
+    "first") {
   const DistanceBuckets buckets{.count = 32, .both_directions = false};
   // Beyond 16: 16 + floor(16 log(d / 16) / log 8); 8 = 2^3, so d = 32 gives 16 + floor(16 / 3).
   const std::vector<std::pair<std::int64_t, std::int64_t>> known = {

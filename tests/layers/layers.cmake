@@ -30,7 +30,7 @@ set(folders base topology model cost placement strategies program lowering sim s
 # library: how its headers begin, then the folders that may include it from a source file.
 set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
-set(folders_boost topology model)
+set(folders_boost topology model lowering)
 set(headers_eigen "Eigen/|unsupported/Eigen/")
 set(folders_eigen calibrate kernels)
 set(headers_blas "cblas|lapacke")

@@ -145,7 +145,7 @@ TEST_CASE("a pass receives if it reads what another device sent, whatever its st
   CHECK(waits(lent, 0, CellPass::backward, 0) == each);
 }
 
-TEST_CASE("of cells that take turns each reads what it needs; as passes they are one") {
+TEST_CASE("of cells that take turns each reads what it needs, and as passes they are one") {
   const std::string strategy = R"({"pipeline": 2, "schedule": "dualpipe"})";
   const auto all_of = [](const Program& program, CellPass pass) {
     Count sum;
@@ -163,13 +163,15 @@ TEST_CASE("of cells that take turns each reads what it needs; as passes they are
   int taking_turns = 0;
   for (const Sequence& sequence : passes.sequences) {
     const std::vector<int> first = program::first_beside(sequence);
+    std::map<int, int> for_streams;  // by the first call of those that take turns
+    std::set<int> pairs;
     for (std::size_t c = 0; c < first.size(); ++c) {
-      if (first[c] == static_cast<int>(c) ||
-          sequence.calls[first[c]].cell == sequence.calls[c].cell)
-        continue;
-      ++taking_turns;
-      for (const HostWait& wait : sequence.calls[c].host_waits) CHECK(wait.of_call >= 0);
+      if (sequence.calls[first[c]].cell != sequence.calls[c].cell) pairs.insert(first[c]);
+      for (const HostWait& wait : sequence.calls[c].host_waits)
+        for_streams[first[c]] += wait.of_call < 0 ? 1 : 0;
     }
+    for (const int pair : pairs) CHECK(for_streams[pair] == 1);
+    taking_turns += static_cast<int>(pairs.size());
   }
   CHECK(taking_turns > 0);
 }

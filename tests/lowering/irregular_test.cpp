@@ -277,7 +277,7 @@ TEST_CASE("a segment stands on devices 0, 2 and 5, others between them") {
   CHECK(groups == std::set<std::vector<int>>{{0, 2, 5}, {1, 3, 4}, {0, 1, 2, 3, 4, 5}});
 }
 
-TEST_CASE("what one device sends, another receives; nothing is left over") {
+TEST_CASE("what one device sends, another receives, and nothing is left over") {
   const model::Graph graph = product_chain(3);
   std::map<std::tuple<std::vector<int>, double, bool>, int> balance;  // by ranks, bytes, direction
   const Program program = lower(four_two_three(graph), plain_stack());

@@ -169,7 +169,8 @@ TEST_CASE("a stage lends over the fastest link, then to the stage with the most 
   CHECK(peers_of(bpipe, {}) == "0 to 2 3");
 }
 
-TEST_CASE("a peer takes what it has room for, the next one the rest; what finds none is refused") {
+TEST_CASE(
+    "a peer takes what it has room for, the next one the rest, and what finds none is refused") {
   const std::string two = swapped(2);
   const Bytes alone = most_held(two, 3, fast(0, 1));
   const auto room = [&](Bytes memory) { return Neighbours{.link = {}, .memory = memory}; };

@@ -352,7 +352,7 @@ TEST_CASE("no two operators have the same name") {
   }
 }
 
-TEST_CASE("a frozen parameter has no weight gradient and no step; its input gradient stays") {
+TEST_CASE("a frozen parameter has no weight gradient and no step, but its input gradient stays") {
   const Graph graph =
       gpt_training([](const std::string& name) { return name != "layers.1.mlp.fc1.weight"; });
   const TensorId frozen = tensor_named(graph, "layers.1.mlp.fc1.weight");

@@ -293,7 +293,7 @@ TEST_CASE("memory that is free in pieces does not serve a request for all of it"
 }
 
 TEST_CASE(
-    "where the driver has no more, free segments go back; what is still wanting is beyond it") {
+    "where the driver has no more, free segments go back, and what is still wanting is beyond it") {
   CachingAllocator allocator(100 * MiB);
   const Block a = allocator.allocate(40 * MiB);
   allocator.allocate(40 * MiB);

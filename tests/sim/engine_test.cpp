@@ -46,7 +46,7 @@ TEST_CASE("a task of several launches begins after the first of them") {
   CHECK(begins(timeline, 0, 0) == Times{10, 40});
 }
 
-TEST_CASE("launches made in time cost the device nothing; late ones hold it up") {
+TEST_CASE("launches made in time cost the device nothing, and late ones hold it up") {
   // Ten kernels of 3, launched every 10: alone the last is launched at 100 and ends at 103; behind
   // a kernel of 1000 all are launched before it ends, and take 30.
   const Price ten{.device = {30}, .host = {100}, .first_launch = {10}, .last_kernel = {3}};

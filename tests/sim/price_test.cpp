@@ -38,7 +38,8 @@ TEST_CASE("a task costs the host a launch per kernel, and the device what its ke
   CHECK(price.first_launch.count == 10'000'000);
 }
 
-TEST_CASE("several small kernels cost the device their own time; the last one its share of it") {
+TEST_CASE(
+    "several small kernels cost the device their own time, and the last one its share of it") {
   // 5 kernels of 1 us, and 5 launches of 10 us.
   const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
   const Price price = priced({.launches = 5}, 0, stack);

@@ -105,7 +105,7 @@ TEST_CASE(
   CHECK(played == 120);
 }
 
-TEST_CASE("PipeDream's own example, 2-1, has no bubble; nor have pipelines of equal copies") {
+TEST_CASE("PipeDream's own example, 2-1, has no bubble, nor have pipelines of equal copies") {
   // Narayanan et al., SOSP 2019, section 3.2: a stage of twice the time in two copies. A stage of r
   // times the time in r copies takes as long for a micro-batch, F + B, as every other.
   for (const UnitCosts& costs : {UnitCosts{1, 1, 0}, UnitCosts{1, 1, 1}}) {

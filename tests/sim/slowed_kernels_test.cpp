@@ -115,7 +115,7 @@ TEST_CASE("a collective slows all of its ranks down from its last arrival on, la
   CHECK(ends(timeline, 2, 0) == Times{40});
 }
 
-TEST_CASE("sends slow both ends down; copies to the host, and what the host does, do not") {
+TEST_CASE("sends slow both ends down, but copies to the host and what the host does do not") {
   const auto send = [](CollectiveKind kind, Stream stream) {
     return collective(8_B, {}, stream, 0, kind);
   };

@@ -30,10 +30,10 @@ Seconds time_with(const std::string& strategy, int samples = 8) {
 std::pair<Seconds, Outcome> least_by_program(const Run& run) {
   Seconds least;
   while (true) {
-    Outcome outcome = simulate(run, {.no_longer_than = least}).outcome;
-    if (outcome.status != Outcome::Status::not_asked) return {least, std::move(outcome)};
-    REQUIRE(outcome.at_least > least);
-    least = outcome.at_least;
+    const Simulated result = simulate(run, {.no_longer_than = least});
+    if (result.outcome.status != Outcome::Status::not_asked) return {least, result.outcome};
+    REQUIRE(result.at_least > least);
+    least = result.at_least;
   }
 }
 
@@ -140,7 +140,8 @@ TEST_CASE("every further micro-batch adds what the slowest stage computes of it"
   CHECK(close(at_20 - at_12, 2 * (at_12 - at_8), 1e-9));
 }
 
-TEST_CASE("GPipe and 1F1B have the same bubble; chunks and a split backward pass make it smaller") {
+TEST_CASE(
+    "GPipe and 1F1B have the same bubble, and chunks and a split backward pass make it smaller") {
   const Seconds gpipe = time_with(pipeline("gpipe")), one_f = time_with(pipeline("1f1b"));
   CHECK(close(one_f, gpipe, 0.02));  // the ends are not equal
   CHECK(time_with(pipeline("interleaved")) < one_f);

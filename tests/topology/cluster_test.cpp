@@ -131,7 +131,7 @@ TEST_CASE("many links of a faster kind are preferred to one of a slower kind") {
   CHECK(close(cluster.latency(0, 1), 21_us, 1e-12));
 }
 
-TEST_CASE("links and vertices of a node are the design's, moved on; fabric and ports come last") {
+TEST_CASE("links and vertices of a node are the design's, moved on, with fabric and ports last") {
   const Cluster cluster(pair_of_gpus(), 3, 10_GBps, 1_us);
   CHECK(cluster.gpus() == 6);
   CHECK(cluster.gpus_per_node() == 2);

@@ -135,7 +135,7 @@ TEST_CASE("no route to a GPU, an adapter or a processor changes because of drive
   }
 }
 
-TEST_CASE("a scenario says more or fewer drives, or others; what it does not say stays") {
+TEST_CASE("a scenario says more or fewer drives, or others, and the rest stays") {
   const NodeDesign dgx = preset("dgx-2");
   const NodeDesign sixteen = read(dgx, R"({"count": 16})");
   CHECK(drive_count(sixteen) == 16);

@@ -77,7 +77,7 @@ struct Guarded {
 
 const auto in_progress = [](ncclComm_t) { return ncclInProgress; };
 
-TEST_CASE("what is in progress is waited for; at the end a group is finalised and destroyed") {
+TEST_CASE("what is in progress is waited for, and at the end a group is finalised and destroyed") {
   Guarded guarded;
   stage.pending = 5;
   (*guarded.guard)("all_reduce", in_progress);

@@ -42,7 +42,7 @@ std::string launched(const Variables& values) {
   return found ? found->launcher + " " + std::to_string(found->ranks) : "alone";
 }
 
-TEST_CASE("a launcher is known by its variables; a batch script is no rank") {
+TEST_CASE("a launcher is known by its variables, and a batch script is no rank") {
   CHECK(launched({}) == "alone");
   CHECK(launched({{"OMPI_COMM_WORLD_SIZE", "4"}}) == "mpirun 4");
   CHECK(launched({{"PMI_SIZE", "2"}}) == "mpiexec 2");

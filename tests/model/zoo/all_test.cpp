@@ -154,7 +154,7 @@ TEST_CASE("a GPT's width, activation, dropout and attention are read") {
   CHECK_THAT(refusal(sizes + R"("activation": "selu"})"), StartsWith("test.json: /activation: "));
 }
 
-TEST_CASE("a Llama is read from its sizes; heads must be shared out evenly") {
+TEST_CASE("a Llama is read from its sizes, and heads must be shared out evenly") {
   const std::string sizes =
       R"({"layers": 2, "hidden": 16, "heads": 4, "intermediate": 24, "sequence": 8,)"
       R"( "vocabulary": 11)";

@@ -43,7 +43,7 @@ TEST_CASE("nnScaler's table 2 with the batch dimension is data parallelism") {
 }
 
 TEST_CASE(
-    "nnScaler's tables 3 and 4 are 1F1B; with stages from 1, one micro-batch more in flight") {
+    "nnScaler's tables 3 and 4 are 1F1B, and with stages from 1, one micro-batch more in flight") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto table_4 = [](const std::string& ofst) {
     const std::string let = R"~(, "let": {"ofst": ")~" + ofst + "\"}}";

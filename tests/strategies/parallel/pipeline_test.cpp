@@ -118,7 +118,8 @@ TEST_CASE("stages stand where stage_order puts them") {
   }
 }
 
-TEST_CASE("layers are divided evenly; embeddings stand on the first stage, the head on the last") {
+TEST_CASE(
+    "layers are divided evenly, and embeddings stand on the first stage, the head on the last") {
   const model::Graph graph = model::gpt(small_gpt);
   CHECK(lowering::plan_of(graph, pipeline(2)).stages ==
         std::vector<std::vector<int>>{{0, 1, 2}, {3, 4, 5}});

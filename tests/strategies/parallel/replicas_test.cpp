@@ -114,7 +114,7 @@ TEST_CASE("copies warm up with floor((n - 1 - copies before) / copies) micro-bat
 }
 
 TEST_CASE(
-    "micro-batch m runs on copy m mod r of every stage; copies alternate after their warm-up") {
+    "micro-batch m runs on copy m mod r of every stage, and copies alternate after their warm-up") {
   for (const Numbers& copies : shapes()) {
     const model::Graph graph = gpt_of(copies.size());
     for (const int m : {common_multiple(copies), 3 * common_multiple(copies)}) {
