@@ -16,7 +16,7 @@
 namespace stratagem::search {
 namespace {
 
-/// Plans that are simulated before the last of the best is compared again. It does not depend on
+/// Plans that take their turn before the last of the best is compared again. It does not depend on
 /// the number of threads, so neither does which plans are simulated.
 constexpr std::size_t at_once = 8;
 /// Combinations that are bounded between two reports.
@@ -98,7 +98,8 @@ class Sweep {
 
   Swept run() {
     bound_all();
-    while (!candidates_.empty() && candidates_.begin()->first.first <= worst_of_best()) simulate();
+    while (!candidates_.empty() && candidates_.begin()->first.first <= worst_of_best())
+      take_turns();
     result_.not_better += candidates_.size();
     return std::move(result_);
   }
@@ -162,7 +163,7 @@ class Sweep {
     return score_of(result_.answers[options_.best - 1]);
   }
 
-  void simulate() {
+  void take_turns() {
     std::vector<Bounded> some;
     while (!candidates_.empty() && some.size() < at_once &&
            candidates_.begin()->first.first <= worst_of_best())
@@ -170,14 +171,14 @@ class Sweep {
     const double next = candidates_.empty() ? longest : candidates_.begin()->first.first;
     std::vector<Answer> answers(some.size());
     for_each_index(some.size(), options_.threads,
-                   [&](std::size_t i) { answers[i] = simulated(some[i], next); });
+                   [&](std::size_t i) { answers[i] = tried(some[i], next); });
     for (std::size_t i = 0; i < some.size(); ++i) take(std::move(some[i]), std::move(answers[i]));
     tell();
   }
 
-  /// Its program bounds the time more closely than its outline. By that it may have to wait for its
-  /// turn again, behind the next candidate.
-  [[nodiscard]] Answer simulated(const Bounded& one, double next) const {
+  /// Its program bounds the time more closely than its outline. By that it may have to wait for
+  /// another turn, behind the `next` candidate; then it is only held against the last of the best.
+  [[nodiscard]] Answer tried(const Bounded& one, double next) const {
     Answer answer{.number = one.number,
                   .settings = space_.settings(one.number),
                   .bounds = one.bounds,
@@ -186,6 +187,7 @@ class Sweep {
     study::SimulateOptions options{.memory_first = true};
     if (options_.objective != Objective::memory && most < longest) {
       const double gpus = options_.objective == Objective::cost ? one.gpus : 1;
+      // Rounded up: equal scores are told apart by their numbers, not here.
       options.no_longer_than = Seconds{std::nextafter(most / gpus, longest)};
     }
     try {
@@ -203,6 +205,10 @@ class Sweep {
     if (answer.outcome.status == study::Outcome::Status::refused)
       return refuse(answer.outcome.reason);
     if (answer.outcome.status == study::Outcome::Status::not_asked) {
+      if (one.by_program) {
+        ++result_.not_better;
+        return;
+      }
       one.bounds = answer.bounds;
       one.by_program = true;
       return await(std::move(one));

@@ -10,11 +10,16 @@
 namespace stratagem::sim {
 namespace {
 
-/// By flow of a folding: what it carries in one iteration. Of the groups that connect a member to
-/// the flow's communicators one is counted.
-std::vector<Bytes> volumes_of(const program::Program& program, const Folding& folding) {
-  using Sent = std::tuple<int, cost::CollectiveKind, Bytes>;
-  std::map<Sent, Bytes> sent;  // by communicator class, kind and payload
+struct Sent {
+  double collectives = 0;
+  Bytes bytes;  ///< payloads of all of them
+};
+
+/// By communicator class, kind and payload: what is sent in one iteration. All members of a class
+/// take part in all that it sends, so each class is counted at the first actor that belongs to it.
+std::map<std::tuple<int, cost::CollectiveKind, Bytes>, Sent> sent_in(
+    const program::Program& program, const Folding& folding) {
+  std::map<std::tuple<int, cost::CollectiveKind, Bytes>, Sent> sent;
   std::vector<bool> counted(folding.communicator_classes.size());
   for (const Actor& actor : folding.actors) {
     std::map<int, int> class_of;  // by group
@@ -24,45 +29,45 @@ std::vector<Bytes> volumes_of(const program::Program& program, const Folding& fo
       counted[of] = true;
       class_of.emplace(group, of);
     }
-    if (class_of.empty()) continue;
     const program::Calls& calls = program.sequences[actor.sequence].calls;
-    for (std::size_t call = 0; call < calls.size(); ++call) {
-      for (const program::Task& task : program.blocks[calls.body(call).block].tasks) {
+    for (std::size_t c = 0; c < calls.stored().size(); ++c) {
+      const program::Loop* loop = calls.loop_of(static_cast<int>(c));
+      const double times = loop != nullptr ? loop->turns : 1;
+      for (const program::Task& task : program.blocks[calls.stored()[c].block].tasks) {
         const auto* collective = std::get_if<program::Collective>(&task.work);
         if (collective == nullptr || !class_of.contains(collective->group)) continue;
-        sent[{class_of.at(collective->group), collective->kind, collective->payload}] +=
-            collective->payload;
+        Sent& all = sent[{class_of.at(collective->group), collective->kind, collective->payload}];
+        all.collectives += times;
+        all.bytes += times * collective->payload;
       }
     }
   }
-  std::vector<Bytes> volumes;
-  for (const Flow& flow : folding.flows) {
-    Bytes& volume = volumes.emplace_back();
-    for (const auto& [what, bytes] : sent) {
-      const auto& [of, kind, payload] = what;
-      const bool takes = flow.payloads.empty() || std::ranges::count(flow.payloads, payload) > 0;
-      if (of == flow.communicator_class && kind == flow.kind && takes) volume += bytes;
-    }
-  }
-  return volumes;
+  return sent;
 }
 
 }  // namespace
 
 Seconds busiest_link(const program::Program& program, const Folding& folding) {
-  constexpr double rounding = 1e-9;  // far more than what ends in whole picoseconds
+  constexpr Seconds early{1e-12};    // a flow ends in whole picoseconds, so perhaps too soon
+  constexpr double rounding = 1e-9;  // of sums of doubles
   if (program.lag > 0) return {};
-  const std::vector<Bytes> volumes = volumes_of(program, folding);
-  std::vector<Bytes> carried(folding.capacities.size());
-  for (std::size_t f = 0; f < folding.flows.size(); ++f) {
-    for (const Flow::Part& part : folding.flows[f].parts) {
-      const double load = folding.link_uses[part.link][part.use].load;
-      carried[part.link] += static_cast<double>(part.count) * load * volumes[f];
+  const auto sent = sent_in(program, folding);
+  std::vector<Seconds> busy(folding.capacities.size());
+  for (const Flow& flow : folding.flows) {
+    for (const auto& [what, all] : sent) {
+      const auto& [of, kind, payload] = what;
+      const bool takes = flow.payloads.empty() || std::ranges::count(flow.payloads, payload) > 0;
+      if (of != flow.communicator_class || kind != flow.kind || !takes) continue;
+      for (const Flow::Part& part : flow.parts) {
+        const double load = folding.link_uses[part.link][part.use].load;
+        busy[part.link] +=
+            static_cast<double>(part.count) *
+            (load * all.bytes / folding.capacities[part.link] - all.collectives * early);
+      }
     }
   }
   Seconds busiest;
-  for (std::size_t link = 0; link < carried.size(); ++link)
-    busiest = std::max(busiest, carried[link] / folding.capacities[link]);
+  for (const Seconds time : busy) busiest = std::max(busiest, time);
   return (1 - rounding) * busiest;
 }
 

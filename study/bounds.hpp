@@ -33,6 +33,7 @@ Bounds bounds(const Run& run);
 
 /// The same of a run whose program is known: what its tasks take on the busiest queue of a device,
 /// one after another, collectives with all links to themselves. 0 where iterations overlap.
+/// It bounds the mean iteration, as sim/busiest_link.hpp says.
 Seconds busiest_queue(const Run& run, const program::Program& program, const sim::Prices& prices);
 
 }  // namespace stratagem::study

@@ -30,7 +30,7 @@ set(folders base topology model cost placement strategies program lowering sim s
 # library: how its headers begin, then the folders that may include it from a source file.
 set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
-set(folders_boost topology model lowering)
+set(folders_boost topology model)
 set(headers_eigen "Eigen/|unsupported/Eigen/")
 set(folders_eigen calibrate kernels)
 set(headers_blas "cblas|lapacke")
@@ -147,6 +147,10 @@ foreach(folder IN LISTS folders)
         continue()
       endif()
 
+      # What C++23 has as std::flat_map counts as the standard library's.
+      if(header STREQUAL "boost/container/flat_map.hpp")
+        continue()
+      endif()
       # A library?
       set(library "")
       foreach(candidate IN LISTS libraries)

@@ -2,6 +2,7 @@
 #include "study/bounds.hpp"
 
 #include "base/json_copy.hpp"
+#include "sim/busiest_link.hpp"
 #include "study/plan_of.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_scenario.hpp"
@@ -35,6 +36,11 @@ std::pair<Seconds, Outcome> least_by_program(const Run& run) {
     REQUIRE(result.at_least > least);
     least = result.at_least;
   }
+}
+
+Seconds link_of(const Run& run, const program::Program& program, bool folded) {
+  cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
+  return sim::busiest_link(program, sim::fold(program, collectives, folded));
 }
 
 std::string pipeline(const std::string& schedule, const std::string& more = "") {
@@ -76,7 +82,38 @@ TEST_CASE("a simulation takes at least its bounds, under every kind of plan") {
     CHECK(by_program <= outcome.metrics->iteration_time);
     CHECK(least.iteration_time <= outcome.metrics->iteration_time);
     CHECK(least.memory <= outcome.memory.used);
+    const program::Program program = program_of(run, plan_of(run));
+    const sim::Prices prices =
+        sim::price(program, run.profile, run.stack, run.cluster.gpus_per_node());
+    const Seconds queue = busiest_queue(run, program, prices), link = link_of(run, program, true);
+    CHECK(std::max(queue, link) <= outcome.metrics->iteration_time);
+    CHECK(close(link, link_of(run, program, false), 1e-9));
+    CHECK(by_program >= std::max(queue, link));
   }
+}
+
+TEST_CASE("links that groups share bound an iteration more closely than the queues of each") {
+  // Sixteen groups of two data ranks use the eight adapters of two DGX-2s.
+  const TemporaryFolder folder;
+  folder.write("case.json", small_scenario());
+  const JsonReader settings = JsonReader::from_text(
+      R"({"model": {"family": "gpt", "layers": 2, "hidden": 16384, "heads": 16, "sequence": 32,)"
+      R"( "vocabulary": 128}, "cluster": {"preset": "dgx-2", "gpus": 32},)"
+      R"( "strategy": {"tensor": 16, "data": 2},)"
+      R"( "training": {"micro_batch": 1, "global_batch": 2}})",
+      "case");
+  const JsonReader defaults = JsonReader::from_file((folder.path() / "case.json").string());
+  Run run = run_over(defaults.at("defaults"), copy_of(settings), "case");
+  run.profile.launch.value = Seconds{1e-8};
+  const program::Program program = program_of(run, plan_of(run));
+  const sim::Prices prices =
+      sim::price(program, run.profile, run.stack, run.cluster.gpus_per_node());
+  const Seconds link = link_of(run, program, true);
+  CHECK(link > 1.5 * busiest_queue(run, program, prices));
+  const auto [by_program, outcome] = least_by_program(run);
+  CHECK(by_program == link);
+  CHECK(link <= outcome.metrics->iteration_time);
+  CHECK(1.5 * link > outcome.metrics->iteration_time);
 }
 
 TEST_CASE("bounds hold where hosts cost next to nothing, so that little is added to them") {
