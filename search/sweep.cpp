@@ -163,12 +163,20 @@ class Sweep {
     return score_of(result_.answers[options_.best - 1]);
   }
 
+  /// What the first candidate scores at least.
+  [[nodiscard]] double least_left() const {
+    if (candidates_.empty()) return longest;
+    return candidates_.begin()->first.first;
+  }
+  [[nodiscard]] bool may_be_better() const {
+    return !candidates_.empty() && least_left() <= worst_of_best();
+  }
+
   void take_turns() {
     std::vector<Bounded> some;
-    while (!candidates_.empty() && some.size() < at_once &&
-           candidates_.begin()->first.first <= worst_of_best())
+    while (some.size() < at_once && may_be_better())
       some.push_back(std::move(candidates_.extract(candidates_.begin()).mapped()));
-    const double next = candidates_.empty() ? longest : candidates_.begin()->first.first;
+    const double next = least_left();
     std::vector<Answer> answers(some.size());
     for_each_index(some.size(), options_.threads,
                    [&](std::size_t i) { answers[i] = tried(some[i], next); });
