@@ -1,5 +1,5 @@
-// Branch and bound over one level: all leaves are bounded, the most promising are bounded more
-// closely, and those that still are get simulated.
+// Best first: all plans are bounded. Those with the least bounds are bounded once more, by their
+// programs, and simulated if they still come first.
 #include "search/sweep.hpp"
 
 #include <algorithm>
@@ -98,8 +98,7 @@ class Sweep {
 
   Swept run() {
     bound_all();
-    while (!candidates_.empty() && candidates_.begin()->first.first <= worst_of_best())
-      take_turns();
+    while (may_be_better()) take_turns();
     result_.not_better += candidates_.size();
     return std::move(result_);
   }

@@ -270,8 +270,11 @@ Seconds shortest_iteration(const Outline& outline, const sim::Prices& prices, co
 /// How often a sequence calls each block in an iteration.
 std::map<int, int> calls_of(const program::Sequence& sequence) {
   std::map<int, int> count;
-  for (std::size_t call = 0; call < sequence.calls.size(); ++call)
-    ++count[sequence.calls.body(call).block];
+  const std::vector<program::StoredCall>& stored = sequence.calls.stored();
+  for (std::size_t c = 0; c < stored.size(); ++c) {
+    const program::Loop* loop = sequence.calls.loop_of(static_cast<int>(c));
+    count[stored[c].block] += loop != nullptr ? loop->turns : 1;
+  }
   return count;
 }
 

@@ -19,8 +19,8 @@ struct SegmentFacts {
   /// In order of first appearance: forward, then backward operators.
   std::vector<model::TensorId> tensors;
   boost::container::flat_map<model::TensorId, int> place;  ///< the inverse
-  boost::container::flat_map<model::OpId, int>
-      place_of_operator;  ///< among forward, then backward operators
+  /// Among forward, then backward operators.
+  boost::container::flat_map<model::OpId, int> place_of_operator;
   /// Computed by earlier segments, read by forward operators here.
   std::vector<model::TensorId> activations_in;
   /// Computed here, read by forward operators of later segments.

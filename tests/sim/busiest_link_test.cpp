@@ -40,7 +40,7 @@ TEST_CASE("each kind and payload is on the links of its own flow, each call coun
   HandBuilt built = two_pairs(
       {collective(Bytes{100e6}), collective(Bytes{50e6}, {}, Stream::communication, 0, gather)});
   Folding folding = on_one_link(built.program, {reduce, gather});
-  folding.flows[0].payloads = folding.flows[2].payloads = {Bytes{60e6}};  // no flow for 100 bytes
+  folding.flows[0].payloads = folding.flows[2].payloads = {Bytes{60e6}};  // none for 100 MB
   CHECK(close(bound(built, folding), Seconds{100e-6}, 1e-6));
   folding.flows[0].payloads = {Bytes{60e6}, Bytes{100e6}};
   CHECK(close(bound(built, folding), Seconds{200e-6}, 1e-6));
