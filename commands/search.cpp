@@ -31,6 +31,9 @@ Options search_options() {
   options.text("for", "the least of what: time of an iteration, cost (time x GPUs), or memory",
                "time");
   options.whole("best", "plans to find", 10);
+  options.flag("why",
+               "also print where time and memory of the best two plans go, and what twice "
+               "as much of each thing would change");
   options.text("json", "write the answer as JSON");
   options.text("plans", "write the best plans as a scenario");
   add_jobs(options);
@@ -101,8 +104,9 @@ int run_search(const std::vector<std::string>& line) {
     outputs.push_back({asked.text("plans"), {}, " (for simulate and execute)"});
   check_outputs(outputs, {space.file()});
   ProgressLine progress;
-  const search::Swept swept =
+  search::Swept swept =
       search::sweep(space, how, [&](const search::Progress& now) { progress.show(now); });
+  if (asked.has("why")) search::explain(space, swept, 2, how.threads);
   progress.end();
   fill(outputs, asked, space, swept, best);
   fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best));

@@ -16,6 +16,7 @@
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
+#include "report/why.hpp"
 #include "study/plan_of.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
@@ -35,6 +36,9 @@ Options simulate_options() {
   options.text("run", "the run to trace or write (default: the first)", "");
   options.flag("accuracy", "print what was measured beside what is predicted, as Markdown");
   options.flag("no-remedies", "do not look for changes with which runs fit that do not");
+  options.flag("why",
+               "also print where time and memory go, and what twice as much of each thing "
+               "would change");
   options.flag("memory", "print what fills every device's memory, and when");
   add_jobs(options);
   options.flag("unfolded", "simulate every device, not one per class of equal ones");
@@ -90,6 +94,21 @@ void find_remedies(std::vector<study::Result>& results, int threads) {
   }
 }
 
+void find_gains(std::vector<study::Result>& results, int threads) {
+  for (study::Result& result : results) {
+    if (result.outcome.status == study::Outcome::Status::ok)
+      result.gains = study::gains(*result.run, threads);
+  }
+}
+
+std::string why(const std::vector<study::Result>& results) {
+  std::vector<report::Explained> runs;
+  for (const study::Result& result : results) {
+    if (result.gains) runs.push_back({result.run->name, &result.outcome, *result.gains});
+  }
+  return runs.empty() ? "" : "\n" + report::why_text(runs);
+}
+
 int run_simulate(const std::vector<std::string>& line) {
   Options options = simulate_options();
   const Arguments asked(options, line);
@@ -102,15 +121,17 @@ int run_simulate(const std::vector<std::string>& line) {
   std::vector<Output> outputs;
   std::vector<study::Result> results = simulate_all(scenario, asked, outputs);
   if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, threads);
+  if (asked.has("why")) find_gains(results, threads);
   if (asked.has("json")) {
     const std::string text = report::to_json(scenario, results).text(2) + "\n";
     outputs.insert(outputs.begin(), {asked.text("json"), text});
   }
   check_outputs(outputs, files_of(scenario));
-  fmt::print(for_people(outputs), "{}",
+  fmt::print(for_people(outputs), "{}{}",
              asked.has("accuracy") ? report::accuracy(results)
              : asked.has("memory") ? report::memory_table(results)
-                                   : report::table(scenario, results));
+                                   : report::table(scenario, results),
+             why(results));
   write_below(outputs);
   return conclude(study::refusals(results), study::failures(results));
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "report/report.hpp"
+#include "report/why.hpp"
 #include "topology/drives.hpp"
 
 namespace stratagem::report {
@@ -190,6 +191,7 @@ Json to_json(const study::Scenario& scenario, const std::vector<Result>& results
     if (result.outcome.gpus > 0) json.set("gpus", result.outcome.gpus);
     if (result.outcome.metrics) add_metrics(json, result);
     if (result.remedies) json.set("remedies", remedies(*result.remedies));
+    if (result.gains) json.set("iteration_time_with_twice_s", to_json(*result.gains));
     add_measured(json, result);
     runs.push(json);
   }

@@ -11,7 +11,9 @@
 #include "base/json_copy.hpp"
 #include "base/json_reader.hpp"
 #include "base/quantity_text.hpp"
+#include "report/columns.hpp"
 #include "report/figure_text.hpp"
+#include "report/why.hpp"
 #include "report/wrapped.hpp"
 
 namespace stratagem::report {
@@ -25,32 +27,21 @@ std::size_t shown(const Swept& swept, std::size_t best) {
   return std::min(best, swept.answers.size());
 }
 
-/// A column of the table: its heading, and the text of each plan.
-struct Column {
-  std::string heading;
-  std::vector<std::string> texts;
-};
-
-std::string share(double part) { return fmt::format("{:.0f} %", 100 * part); }
-
-/// Where an iteration's time goes, and what it takes.
+/// What a plan takes, and where an iteration's time goes.
 std::vector<Column> measures(const Swept& swept, std::size_t count) {
-  std::vector<Column> columns = {{"rank", {}},  {"GPUs", {}},  {"time", {}}, {"TFLOP/s", {}},
-                                 {"comp.", {}}, {"comm.", {}}, {"idle", {}}, {"memory", {}}};
+  std::vector<Column> columns = {{"rank"}, {"GPUs"}, {"time"}, {"TFLOP/s"}};
+  std::vector<const sim::Metrics*> metrics;
   for (std::size_t i = 0; i < count; ++i) {
     const study::Outcome& outcome = swept.answers[i].outcome;
-    const sim::Metrics& m = *outcome.metrics;
-    const double exposed = m.exposed_communication / m.iteration_time;
-    const std::vector<std::string> texts = {std::to_string(i + 1),
-                                            std::to_string(outcome.gpus),
-                                            value_text("iteration_time", m.iteration_time.value),
-                                            fmt::format("{:.1f}", outcome.model_rate() / 1_TFLOPps),
-                                            share(1 - exposed - m.bubble_fraction),
-                                            share(exposed),
-                                            share(m.bubble_fraction),
-                                            to_text(outcome.memory.used)};
-    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].texts.push_back(texts[c]);
+    metrics.push_back(&*outcome.metrics);
+    add_row(columns, {std::to_string(i + 1), std::to_string(outcome.gpus),
+                      value_text("iteration_time", outcome.metrics->iteration_time.value),
+                      fmt::format("{:.1f}", outcome.model_rate() / 1_TFLOPps)});
   }
+  for (Column& column : shares_of_time(metrics)) columns.push_back(std::move(column));
+  columns.push_back({"memory"});
+  for (std::size_t i = 0; i < count; ++i)
+    columns.back().texts.push_back(to_text(swept.answers[i].outcome.memory.used));
   return columns;
 }
 
@@ -75,22 +66,6 @@ std::vector<Column> choices(const Space& space, const Swept& swept, std::size_t 
     }
   }
   return columns;
-}
-
-std::string lines(const std::vector<Column>& columns) {
-  const std::size_t rows = columns.front().texts.size();
-  std::vector<std::string> text(rows + 1);
-  for (const Column& column : columns) {
-    std::size_t width = column.heading.size();
-    for (const std::string& one : column.texts) width = std::max(width, one.size());
-    const bool first = text.front().empty();
-    text.front() += fmt::format("{}{:>{}}", first ? "" : "  ", column.heading, width);
-    for (std::size_t i = 0; i < rows; ++i)
-      text[i + 1] += fmt::format("{}{:>{}}", first ? "" : "  ", column.texts[i], width);
-  }
-  std::string all;
-  for (const std::string& line : text) all += line + "\n";
-  return all;
 }
 
 /// Reasons by number of combinations, most first.
@@ -125,19 +100,37 @@ Json as_json(const Space& space, const Answer& answer) {
   const study::Run run = study::run_over(space.defaults(), answer.settings, "answer");
   const sim::Metrics& m = *answer.outcome.metrics;
   const double samples = run.batch.global / m.iteration_time.value;
-  return Json::object()
-      .set("combination", static_cast<std::int64_t>(answer.number))
-      .set("settings", answer.settings)
-      .set("gpus", answer.outcome.gpus)
-      .set("iteration_time_s", m.iteration_time.value)
-      .set("least_iteration_time_s", answer.bounds.iteration_time.value)
-      .set("steady", m.steady)
-      .set("tokens_per_s", samples * static_cast<double>(run.batch.sequence))
-      .set("model_tflops_per_gpu", answer.outcome.model_rate() / 1_TFLOPps)
-      .set("bubble_fraction", m.bubble_fraction)
-      .set("exposed_communication_s", m.exposed_communication.value)
-      .set("peak_used_bytes", answer.outcome.memory.used.value)
-      .set("least_memory_bytes", answer.bounds.memory.value);
+  Json json = Json::object()
+                  .set("combination", static_cast<std::int64_t>(answer.number))
+                  .set("settings", answer.settings)
+                  .set("gpus", answer.outcome.gpus)
+                  .set("iteration_time_s", m.iteration_time.value)
+                  .set("least_iteration_time_s", answer.bounds.iteration_time.value)
+                  .set("steady", m.steady)
+                  .set("tokens_per_s", samples * static_cast<double>(run.batch.sequence))
+                  .set("model_tflops_per_gpu", answer.outcome.model_rate() / 1_TFLOPps)
+                  .set("bubble_fraction", m.bubble_fraction)
+                  .set("exposed_communication_s", m.exposed_communication.value)
+                  .set("peak_used_bytes", answer.outcome.memory.used.value)
+                  .set("least_memory_bytes", answer.bounds.memory.value);
+  if (answer.gains) json.set("iteration_time_with_twice_s", to_json(*answer.gains));
+  return json;
+}
+
+/// What the runs of the space assume, as the best plan says it.
+std::string assumed(const Space& space, const Swept& swept) {
+  const Json& settings = swept.answers.front().settings;
+  const std::string text = study::run_over(space.defaults(), settings, "best").compared.assumed;
+  return text.empty() ? "" : wrapped("Assumed: " + text, 2);
+}
+
+/// Of the plans of which it was asked.
+std::string why(const Swept& swept) {
+  std::vector<Explained> plans;
+  for (std::size_t i = 0; i < swept.answers.size() && swept.answers[i].gains; ++i)
+    plans.push_back(
+        {fmt::format("plan {}", i + 1), &swept.answers[i].outcome, *swept.answers[i].gains});
+  return plans.empty() ? "" : "\n" + why_text(plans);
 }
 
 /// Where a file that a scenario names lies, as another folder sees it.
@@ -178,12 +171,11 @@ std::string search_table(const Space& space, const Swept& swept, std::size_t bes
   std::vector<Column> columns = measures(swept, shown(swept, best));
   for (Column& column : choices(space, swept, shown(swept, best)))
     columns.push_back(std::move(column));
-  return heading + lines(columns) + "\n" + counts(space, swept) +
-         wrapped(
-             "Time: of an iteration, of which comp. is computing, comm. communication beside "
-             "which nothing is computed, and idle neither (mean of all GPUs). TFLOP/s: of the "
-             "model, per GPU. Memory: of the fullest GPU.",
-             2);
+  return heading + text_of(columns) + "\n" + counts(space, swept) +
+         wrapped("Time: of an iteration, of which " + std::string(shares_legend) +
+                     " TFLOP/s: of the model, per GPU. Memory: of the fullest GPU.",
+                 2) +
+         assumed(space, swept) + why(swept);
 }
 
 Json search_json(const Space& space, const Swept& swept, std::size_t best) {

@@ -257,6 +257,15 @@ Swept sweep(const Space& space, const SweepOptions& options,
   return Sweep(space, options, report).run();
 }
 
+void explain(const Space& space, Swept& swept, std::size_t count, int threads) {
+  for (std::size_t i = 0; i < std::min(count, swept.answers.size()); ++i) {
+    const Json& settings = swept.answers[i].settings;
+    study::Run run = study::run_over(space.defaults(), settings, "explained");
+    run.resolved = study::settings_over(space.defaults(), settings, "explained");
+    swept.answers[i].gains = study::gains(run, threads);
+  }
+}
+
 std::vector<const Answer*> front(const std::vector<Answer>& answers) {
   const auto no_worse = [](const Answer& a, const Answer& b) {
     return a.outcome.metrics->iteration_time <= b.outcome.metrics->iteration_time &&

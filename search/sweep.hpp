@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "search/space.hpp"
 #include "study/bounds.hpp"
+#include "study/gains.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::search {
@@ -31,6 +33,7 @@ struct Answer {
   Json settings;           ///< as Space::settings
   study::Bounds bounds;
   study::Outcome outcome;
+  std::optional<std::vector<study::Gain>> gains = {};  ///< where explain() was asked for them
 };
 
 /// Combinations that are refused for alike reasons.
@@ -74,6 +77,9 @@ struct Progress {
 /// none waits. Throws InputError for what is wrong with the form of the scenario.
 Swept sweep(const Space& space, const SweepOptions& options,
             const std::function<void(const Progress&)>& report = {});
+
+/// Simulates what the first `count` answers would gain from more of each thing.
+void explain(const Space& space, Swept& swept, std::size_t count, int threads);
 
 /// Answers that no other beats in time, memory and GPUs together, by time.
 std::vector<const Answer*> front(const std::vector<Answer>& answers);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "study/gains.hpp"
 #include "study/remedies.hpp"
 #include "study/scenario.hpp"
 
@@ -32,6 +33,8 @@ struct Result {
   std::vector<Figure> figures;
   /// For a run that does not fit: changes with which it would. Searched only on request.
   std::optional<std::vector<Remedy>> remedies;
+  /// For a run that fits. Simulated only on request.
+  std::optional<std::vector<Gain>> gains;
 };
 
 /// Results in the order of the scenario. `outcomes` are its runs'.

@@ -21,6 +21,7 @@
 #include "study/figures.hpp"
 #include "study/plan_of.hpp"
 #include "study/stack_facts.hpp"
+#include "study/what_if.hpp"
 #include "topology/drives.hpp"
 #include "topology/fabric_choice.hpp"
 #include "topology/node_file.hpp"
@@ -188,7 +189,7 @@ bool plan_replaces_strategy(const JsonReader& run) {
 
 Json resolved(const JsonReader& reader) {
   Json result = Json::object();
-  for (const char* key : {"model", "cluster", "training", "strategy"}) {
+  for (const char* key : {"model", "cluster", "training", "strategy", "what_if"}) {
     if (key == std::string("strategy") && plan_replaces_strategy(reader)) continue;
     if (reader.has(key)) result.set(key, copy_of(reader.at(key)));
   }
@@ -399,6 +400,10 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
   if (const auto group = reader.find("group")) run.compared.group = group->text();
   if (const auto relative = reader.find("baseline")) run.compared.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.compared.assumed = assumed->text();
+  if (const auto more = reader.find("what_if")) {
+    const Factors factors = read_what_if(*more);
+    if (!run.refused) suppose(run, factors);
+  }
   if (const auto measured = reader.find("measured"))
     run.compared.measured = read_measured(*measured);
   if (const auto expect = reader.find("expect")) run.compared.expect = read_expectations(*expect);
@@ -438,6 +443,10 @@ JsonReader layered(const JsonReader& defaults, const Json& settings, const std::
 
 Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
   return read_run(layered(defaults, settings, name), "");
+}
+
+Json settings_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
+  return resolved(layered(defaults, settings, name));
 }
 
 Run with_settings(const Run& run, const Json& changes) {

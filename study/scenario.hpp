@@ -118,6 +118,9 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 /// `resolved` is not set. Keys of the defaults that nobody asks for are for their owner to refuse.
 Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name);
 
+/// All settings of such a run, after defaults: what Run::resolved is.
+Json settings_over(const JsonReader& defaults, const Json& settings, const std::string& name);
+
 /// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid
 /// over the run's own. Throws InputError where the settings do not go together.
 Run with_settings(const Run& run, const Json& changes);

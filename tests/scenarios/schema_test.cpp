@@ -113,11 +113,13 @@ TEST_CASE(
   text = text.substr(0, text.find("\"runs\"")) + "\"search\": {" + keys + "}\n}\n";
   folder.write("a.json", with(text, "\"baseline\": \"alone\",", ""));
   CHECK_NOTHROW(check_schema((folder.path() / "a.json").string(), scenario_schema));
-  REQUIRE(run("search a.json --json out.json --plans best/b.json --best 3", folder).exit == 0);
+  REQUIRE(run("search a.json --json out.json --plans best/b.json --best 3 --why", folder).exit ==
+          0);
   CHECK_NOTHROW(check_schema((folder.path() / "out.json").string(), search_schema));
   const std::string best = (folder.path() / "best/b.json").string();
   CHECK_NOTHROW(check_schema(best, scenario_schema));
-  REQUIRE(run("simulate best/b.json --json c.json", folder).exit == 0);
+  REQUIRE(run("simulate best/b.json --json c.json --why", folder).exit == 0);
+  CHECK_NOTHROW(check_schema((folder.path() / "c.json").string(), report_schema));
   const auto of = [&](const std::string& file, const char* list) {
     std::vector<double> times;
     for (const JsonReader& one :
@@ -127,6 +129,16 @@ TEST_CASE(
   };
   CHECK(of("out.json", "best").size() == 3);
   CHECK(of("out.json", "best") == of("c.json", "runs"));
+  // Why is said of the best two plans by a search, of every run by a simulation.
+  const auto gains = [&](const std::string& file, const char* list, std::size_t place) {
+    const auto all = JsonReader::from_file((folder.path() / file).string()).at(list).elements();
+    const auto found = all.at(place).find("iteration_time_with_twice_s");
+    return found ? found->dump() : "";
+  };
+  CHECK_THAT(gains("out.json", "best", 0), ContainsSubstring("\"network\":"));
+  CHECK(gains("out.json", "best", 0) == gains("c.json", "runs", 0));
+  CHECK(gains("out.json", "best", 1) == gains("c.json", "runs", 1));
+  CHECK(gains("out.json", "best", 2).empty());
   // A scenario that only spans a space has nothing to simulate.
   const auto refused = run("simulate a.json", folder);
   CHECK(refused.exit == 1);

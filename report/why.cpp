@@ -1,0 +1,103 @@
+// The same columns for plans of a search and runs of a scenario.
+#include "report/why.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/quantity_text.hpp"
+#include "report/figure_text.hpp"
+#include "report/memory_table.hpp"
+#include "report/wrapped.hpp"
+
+namespace stratagem::report {
+namespace {
+
+std::string share(double part) { return fmt::format("{:.0f} %", 100 * part); }
+
+/// "-12.3 %"
+std::string change_text(const study::Gain& gain, Seconds now) {
+  if (!gain.iteration_time) return "-";
+  return fmt::format("{:+.1f} %", 100 * (*gain.iteration_time / now - 1));
+}
+
+/// What there would be twice of, as people call it.
+std::string heading_of(std::string name) {
+  std::ranges::replace(name, '_', ' ');
+  return name == "gpus" ? "GPUs" : name;
+}
+
+/// What a buyer of the same GPUs could change: more of them always help.
+std::string helps_most(const Explained& run) {
+  const Seconds now = run.outcome->metrics->iteration_time;
+  const study::Gain* most = nullptr;
+  for (const study::Gain& gain : run.gains) {
+    if (gain.of == "gpus" || !gain.iteration_time || *gain.iteration_time >= now) continue;
+    if (most == nullptr || *gain.iteration_time < *most->iteration_time) most = &gain;
+  }
+  std::string name = most == nullptr ? "none" : most->of;
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
+std::vector<Column> gain_columns(const std::vector<Explained>& runs) {
+  std::vector<Column> columns;
+  for (const study::Gain& gain : runs.front().gains) columns.push_back({heading_of(gain.of)});
+  columns.push_back({"helps most"});
+  for (const Explained& run : runs) {
+    std::vector<std::string> texts;
+    for (const study::Gain& gain : run.gains)
+      texts.push_back(change_text(gain, run.outcome->metrics->iteration_time));
+    texts.push_back(helps_most(run));
+    add_row(columns, texts);
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::vector<Column> shares_of_time(const std::vector<const sim::Metrics*>& metrics) {
+  std::vector<Column> columns = {{"comp."}, {"comm."}, {"idle"}};
+  for (const sim::Metrics* one : metrics) {
+    const double exposed = one->exposed_communication / one->iteration_time;
+    add_row(columns, {share(1 - exposed - one->bubble_fraction), share(exposed),
+                      share(one->bubble_fraction)});
+  }
+  return columns;
+}
+
+std::string why_text(const std::vector<Explained>& runs) {
+  if (runs.empty()) return "";
+  std::vector<Column> columns = {{.heading = "run", .left = true}, {"time"}};
+  std::vector<const sim::Metrics*> metrics;
+  for (const Explained& run : runs) {
+    metrics.push_back(&*run.outcome->metrics);
+    add_row(columns,
+            {run.name, value_text("iteration_time", metrics.back()->iteration_time.value)});
+  }
+  for (Column& column : shares_of_time(metrics)) columns.push_back(std::move(column));
+  for (Column& column : gain_columns(runs)) columns.push_back(std::move(column));
+  std::string text = "Why: an iteration, and how it changes with twice as much of one thing\n\n" +
+                     text_of(columns) + "\nThe fullest GPU:\n";
+  for (const Explained& run : runs)
+    text += wrapped(
+        fmt::format("  {}: {} used; allocated: {}", run.name, to_text(run.outcome->memory.used),
+                    breakdown(sim::fullest(run.outcome->devices))),
+        4);
+  return text + "\n" +
+         wrapped(
+             "Each change was simulated: the same plan on such a machine (docs/guide/search.md). "
+             "Of the time " +
+                 std::string(shares_legend) +
+                 " Twice the GPUs: as data ranks, for the same batch; - where that is no plan.",
+             2);
+}
+
+Json to_json(const std::vector<study::Gain>& gains) {
+  Json json = Json::object();
+  for (const study::Gain& gain : gains)
+    json.set(gain.of, gain.iteration_time ? Json(gain.iteration_time->value) : Json());
+  return json;
+}
+
+}  // namespace stratagem::report
