@@ -6,6 +6,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(cxxopts 3.1 REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(pugixml 1.13 REQUIRED)
+find_package(SQLite3 3.34 REQUIRED)
 find_package(benchmark QUIET)
 
 # Optional: an allocator that takes a quarter off the time of searches, and a tenth off that of large

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ Options search_options() {
   options.flag("why",
                "also print where time and memory of the best two plans go, and what twice "
                "as much of each thing would change");
+  options.text("store", "SQLite file that keeps what is found: a search that was stopped goes on");
   options.text("json", "write the answer as JSON");
   options.text("plans", "write the best plans as a scenario");
   add_jobs(options);
@@ -53,9 +55,8 @@ class ProgressLine {
  public:
   void show(const search::Progress& progress) {
     if (!terminal_) return;
-    const std::string best = progress.leading == nullptr
-                                 ? "none yet"
-                                 : to_text(progress.leading->outcome.metrics->iteration_time);
+    const std::string best =
+        progress.leading == nullptr ? "none yet" : to_text(progress.leading->trial.iteration_time);
     fmt::print(stderr, "\r\033[K{} of {} bounded, {} simulated, at most {} left, best: {}",
                progress.bounded, progress.combinations, progress.simulated, progress.candidates,
                best);
@@ -72,7 +73,8 @@ class ProgressLine {
 /// Where plans were found, no output may take the place of a file that these were read from; where
 /// none were, there is no scenario to write.
 void fill(std::vector<Output>& outputs, const Arguments& asked, const search::Space& space,
-          const search::Swept& swept, std::size_t best) {
+          const search::Swept& swept, const std::vector<search::Explanation>& explained,
+          std::size_t best) {
   const std::string plans = asked.text_or_nothing("plans");
   if (swept.answers.empty()) {
     std::erase_if(outputs, [&](const Output& output) { return output.file == plans; });
@@ -84,7 +86,7 @@ void fill(std::vector<Output>& outputs, const Arguments& asked, const search::Sp
     const std::string folder = std::filesystem::path(output.file).parent_path().string();
     const Json json = output.file == plans
                           ? report::best_plans(space, swept, best, folder.empty() ? "." : folder)
-                          : report::search_json(space, swept, best);
+                          : report::search_json(space, swept, best, explained);
     output.text = json.text(2) + "\n";
   }
 }
@@ -95,21 +97,26 @@ int run_search(const std::vector<std::string>& line) {
   if (asked.helped()) return done;
   if (asked.whole("best") < 1) throw UsageError("--best: expected at least 1");
   const auto best = static_cast<std::size_t>(asked.whole("best"));
-  const search::SweepOptions how{
-      .objective = objective(asked), .best = best, .threads = jobs(asked)};
   const search::Space space = search::Space::read(asked.required("scenario"));
   std::vector<Output> outputs;
   if (asked.has("json")) outputs.push_back({asked.text("json"), {}});
   if (asked.has("plans"))
     outputs.push_back({asked.text("plans"), {}, " (for simulate and execute)"});
   check_outputs(outputs, {space.file()});
+  std::optional<search::Store> store;
+  if (asked.has("store")) store.emplace(asked.text("store"), search::context_of(space));
+  const search::SweepOptions how{.objective = objective(asked),
+                                 .best = best,
+                                 .threads = jobs(asked),
+                                 .store = store ? &*store : nullptr};
   ProgressLine progress;
-  search::Swept swept =
+  const search::Swept swept =
       search::sweep(space, how, [&](const search::Progress& now) { progress.show(now); });
-  if (asked.has("why")) search::explain(space, swept, 2, how.threads);
+  std::vector<search::Explanation> explained;
+  if (asked.has("why")) explained = search::explain(space, swept, 2, how.threads);
   progress.end();
-  fill(outputs, asked, space, swept, best);
-  fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best));
+  fill(outputs, asked, space, swept, explained, best);
+  fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best, explained));
   write_below(outputs);
   return swept.answers.empty() ? check_failed : done;
 }

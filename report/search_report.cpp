@@ -30,18 +30,18 @@ std::size_t shown(const Swept& swept, std::size_t best) {
 /// What a plan takes, and where an iteration's time goes.
 std::vector<Column> measures(const Swept& swept, std::size_t count) {
   std::vector<Column> columns = {{"rank"}, {"GPUs"}, {"time"}, {"TFLOP/s"}};
-  std::vector<const sim::Metrics*> metrics;
+  std::vector<Spent> spent;
   for (std::size_t i = 0; i < count; ++i) {
-    const study::Outcome& outcome = swept.answers[i].outcome;
-    metrics.push_back(&*outcome.metrics);
-    add_row(columns, {std::to_string(i + 1), std::to_string(outcome.gpus),
-                      value_text("iteration_time", outcome.metrics->iteration_time.value),
-                      fmt::format("{:.1f}", outcome.model_rate() / 1_TFLOPps)});
+    const search::Trial& trial = swept.answers[i].trial;
+    spent.push_back({trial.iteration_time, trial.exposed_communication, trial.bubble_fraction});
+    add_row(columns, {std::to_string(i + 1), std::to_string(trial.gpus),
+                      value_text("iteration_time", trial.iteration_time.value),
+                      fmt::format("{:.1f}", trial.model_rate / 1_TFLOPps)});
   }
-  for (Column& column : shares_of_time(metrics)) columns.push_back(std::move(column));
+  for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
   columns.push_back({"memory"});
   for (std::size_t i = 0; i < count; ++i)
-    columns.back().texts.push_back(to_text(swept.answers[i].outcome.memory.used));
+    columns.back().texts.push_back(to_text(swept.answers[i].trial.memory));
   return columns;
 }
 
@@ -98,23 +98,21 @@ std::string counts(const Space& space, const Swept& swept) {
 
 Json as_json(const Space& space, const Answer& answer) {
   const study::Run run = study::run_over(space.defaults(), answer.settings, "answer");
-  const sim::Metrics& m = *answer.outcome.metrics;
-  const double samples = run.batch.global / m.iteration_time.value;
-  Json json = Json::object()
-                  .set("combination", static_cast<std::int64_t>(answer.number))
-                  .set("settings", answer.settings)
-                  .set("gpus", answer.outcome.gpus)
-                  .set("iteration_time_s", m.iteration_time.value)
-                  .set("least_iteration_time_s", answer.bounds.iteration_time.value)
-                  .set("steady", m.steady)
-                  .set("tokens_per_s", samples * static_cast<double>(run.batch.sequence))
-                  .set("model_tflops_per_gpu", answer.outcome.model_rate() / 1_TFLOPps)
-                  .set("bubble_fraction", m.bubble_fraction)
-                  .set("exposed_communication_s", m.exposed_communication.value)
-                  .set("peak_used_bytes", answer.outcome.memory.used.value)
-                  .set("least_memory_bytes", answer.bounds.memory.value);
-  if (answer.gains) json.set("iteration_time_with_twice_s", to_json(*answer.gains));
-  return json;
+  const search::Trial& trial = answer.trial;
+  const double samples = run.batch.global / trial.iteration_time.value;
+  return Json::object()
+      .set("combination", static_cast<std::int64_t>(answer.number))
+      .set("settings", answer.settings)
+      .set("gpus", trial.gpus)
+      .set("iteration_time_s", trial.iteration_time.value)
+      .set("least_iteration_time_s", answer.bounds.iteration_time.value)
+      .set("steady", trial.steady)
+      .set("tokens_per_s", samples * static_cast<double>(run.batch.sequence))
+      .set("model_tflops_per_gpu", trial.model_rate / 1_TFLOPps)
+      .set("bubble_fraction", trial.bubble_fraction)
+      .set("exposed_communication_s", trial.exposed_communication.value)
+      .set("peak_used_bytes", trial.memory.value)
+      .set("least_memory_bytes", answer.bounds.memory.value);
 }
 
 /// What the runs of the space assume, as the best plan says it.
@@ -124,12 +122,10 @@ std::string assumed(const Space& space, const Swept& swept) {
   return text.empty() ? "" : wrapped("Assumed: " + text, 2);
 }
 
-/// Of the plans of which it was asked.
-std::string why(const Swept& swept) {
+std::string why(const std::vector<search::Explanation>& best) {
   std::vector<Explained> plans;
-  for (std::size_t i = 0; i < swept.answers.size() && swept.answers[i].gains; ++i)
-    plans.push_back(
-        {fmt::format("plan {}", i + 1), &swept.answers[i].outcome, *swept.answers[i].gains});
+  for (const search::Explanation& one : best)
+    plans.push_back({fmt::format("plan {}", plans.size() + 1), &one.outcome, one.gains});
   return plans.empty() ? "" : "\n" + why_text(plans);
 }
 
@@ -163,7 +159,8 @@ Json moved(const JsonReader& object, const std::string& folder) {
 
 }  // namespace
 
-std::string search_table(const Space& space, const Swept& swept, std::size_t best) {
+std::string search_table(const Space& space, const Swept& swept, std::size_t best,
+                         const std::vector<search::Explanation>& explained) {
   const std::string heading = space.question() + "\n\n";
   if (swept.answers.empty())
     return heading + (swept.too_large > 0 ? "No plan of the space fits." : "There is no plan.") +
@@ -175,17 +172,22 @@ std::string search_table(const Space& space, const Swept& swept, std::size_t bes
          wrapped("Time: of an iteration, of which " + std::string(shares_legend) +
                      " TFLOP/s: of the model, per GPU. Memory: of the fullest GPU.",
                  2) +
-         assumed(space, swept) + why(swept);
+         assumed(space, swept) + why(explained);
 }
 
-Json search_json(const Space& space, const Swept& swept, std::size_t best) {
+Json search_json(const Space& space, const Swept& swept, std::size_t best,
+                 const std::vector<search::Explanation>& explained) {
   Json refused = Json::array();
   for (const auto& [why, number] : by_number(swept)) {
     refused.push(
         Json::object().set("reason", why).set("combinations", static_cast<std::int64_t>(number)));
   }
   Json found = Json::array();
-  for (std::size_t i = 0; i < shown(swept, best); ++i) found.push(as_json(space, swept.answers[i]));
+  for (std::size_t i = 0; i < shown(swept, best); ++i) {
+    Json plan = as_json(space, swept.answers[i]);
+    if (i < explained.size()) plan.set("iteration_time_with_twice_s", to_json(explained[i].gains));
+    found.push(plan);
+  }
   Json unbeaten = Json::array();
   for (const Answer* answer : search::front(swept.answers)) unbeaten.push(as_json(space, *answer));
   Json json = Json::object()

@@ -56,12 +56,12 @@ std::vector<Column> gain_columns(const std::vector<Explained>& runs) {
 
 }  // namespace
 
-std::vector<Column> shares_of_time(const std::vector<const sim::Metrics*>& metrics) {
+std::vector<Column> shares_of_time(const std::vector<Spent>& all) {
   std::vector<Column> columns = {{"comp."}, {"comm."}, {"idle"}};
-  for (const sim::Metrics* one : metrics) {
-    const double exposed = one->exposed_communication / one->iteration_time;
-    add_row(columns, {share(1 - exposed - one->bubble_fraction), share(exposed),
-                      share(one->bubble_fraction)});
+  for (const Spent& one : all) {
+    const double exposed = one.exposed_communication / one.iteration;
+    add_row(columns,
+            {share(1 - exposed - one.bubble_fraction), share(exposed), share(one.bubble_fraction)});
   }
   return columns;
 }
@@ -69,13 +69,14 @@ std::vector<Column> shares_of_time(const std::vector<const sim::Metrics*>& metri
 std::string why_text(const std::vector<Explained>& runs) {
   if (runs.empty()) return "";
   std::vector<Column> columns = {{.heading = "run", .left = true}, {"time"}};
-  std::vector<const sim::Metrics*> metrics;
+  std::vector<Spent> spent;
   for (const Explained& run : runs) {
-    metrics.push_back(&*run.outcome->metrics);
-    add_row(columns,
-            {run.name, value_text("iteration_time", metrics.back()->iteration_time.value)});
+    const sim::Metrics& metrics = *run.outcome->metrics;
+    spent.push_back(
+        {metrics.iteration_time, metrics.exposed_communication, metrics.bubble_fraction});
+    add_row(columns, {run.name, value_text("iteration_time", metrics.iteration_time.value)});
   }
-  for (Column& column : shares_of_time(metrics)) columns.push_back(std::move(column));
+  for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
   for (Column& column : gain_columns(runs)) columns.push_back(std::move(column));
   std::string text = "Why: an iteration, and how it changes with twice as much of one thing\n\n" +
                      text_of(columns) + "\nThe fullest GPU:\n";

@@ -13,9 +13,15 @@
 
 namespace stratagem::report {
 
-/// Of an iteration, mean of all GPUs, a row for each: computing, communicating without computing,
-/// and neither. `shares_legend` says so for people.
-std::vector<Column> shares_of_time(const std::vector<const sim::Metrics*>& metrics);
+/// How GPUs spend an iteration, as sim::Metrics has it.
+struct Spent {
+  Seconds iteration;
+  Seconds exposed_communication;
+  double bubble_fraction;
+};
+/// A row for each: the shares of computing, of communicating without computing, and of neither.
+/// `shares_legend` says so for people.
+std::vector<Column> shares_of_time(const std::vector<Spent>& all);
 inline constexpr std::string_view shares_legend =
     "comp. is computing, comm. communication beside which nothing is computed, and idle neither "
     "(mean of all GPUs).";

@@ -8,8 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/input_error.hpp"
-#include "base/malformed_input.hpp"
 #include "base/parallel.hpp"
 #include "base/quantity_text.hpp"
 
@@ -22,24 +20,17 @@ constexpr std::size_t at_once = 8;
 /// Combinations that are bounded between two reports.
 constexpr std::size_t reported = 64;
 
+using Status = study::Outcome::Status;
+
 constexpr double longest = std::numeric_limits<double>::infinity();
 
-/// A combination that is no plan says why; of others the bounds are known.
-struct Bounded {
+/// A plan that may be among the best.
+struct Candidate {
   std::size_t number = 0;
   study::Bounds bounds;
-  double gpus = 0;
-  Bytes lacks;  ///< of the GPU's memory
-  bool left_out = false;
-  bool read = false;        ///< have all settings been read?
+  int gpus = 0;
   bool by_program = false;  ///< is the bound of its time that of its program?
-  std::string refused = {};
 };
-
-/// The key, and what was expected there.
-std::string reason(const InputError& error) {
-  return error.path.substr(error.path.rfind('/') + 1) + ": " + error.expected;
-}
 
 /// N for each number, so that alike reasons count together.
 std::string without_numbers(const std::string& text) {
@@ -58,28 +49,7 @@ std::string without_numbers(const std::string& text) {
   return result;
 }
 
-Bounded bounded(const Space& space, std::size_t number) {
-  Bounded result{.number = number};
-  try {
-    const Json settings = space.settings(number);
-    result.left_out = space.leaves_out(number);
-    if (result.left_out) return result;
-    const study::Run run = study::run_over(space.defaults(), settings, "bounded");
-    result.read = true;
-    if (run.refused) throw InputError(*run.refused);
-    result.bounds = study::bounds(run);
-    result.gpus = run.gpus;
-    result.lacks = std::max(Bytes{}, result.bounds.memory - run.profile.memory.size.value);
-  } catch (const MalformedInput&) {
-    throw;
-  } catch (const InputError& error) {
-    if (!error.file.empty() && error.file != space.file()) throw;
-    result.refused = reason(error);
-  }
-  return result;
-}
-
-double score(Objective objective, Seconds time, Bytes memory, double gpus) {
+double score(Objective objective, Seconds time, Bytes memory, int gpus) {
   switch (objective) {
     case Objective::time:
       return time.value;
@@ -109,33 +79,30 @@ class Sweep {
     for (std::size_t first = 0; first < space_.size(); first += reported) {
       std::vector<Bounded> some(std::min(reported, space_.size() - first));
       for_each_index(some.size(), options_.threads,
-                     [&](std::size_t i) { some[i] = bounded(space_, first + i); });
+                     [&](std::size_t i) { some[i] = bounded(space_, first + i, options_.store); });
       const bool read = std::ranges::any_of(some, &Bounded::read);
-      for (Bounded& one : some) sort_out(std::move(one));
+      for (std::size_t i = 0; i < some.size(); ++i) sort_out(first + i, some[i]);
       if (read) space_.finish();
       tell();
     }
   }
 
-  void sort_out(Bounded one) {
+  void sort_out(std::size_t number, const Bounded& one) {
     ++bounded_;
     if (one.left_out) {
       ++result_.left_out;
     } else if (!one.refused.empty()) {
       refuse(one.refused);
     } else if (one.lacks > Bytes{}) {
-      does_not_fit(one.number, one.lacks,
+      does_not_fit(number, one.lacks,
                    "needs at least " + to_text(one.bounds.memory) + ", a GPU has " +
                        to_text(one.bounds.memory - one.lacks));
     } else {
-      await(std::move(one));
+      await({.number = number, .bounds = one.bounds, .gpus = one.gpus});
     }
   }
 
-  void await(Bounded one) {
-    const std::pair place(least(one), one.number);
-    candidates_.emplace(place, std::move(one));
-  }
+  void await(const Candidate& one) { candidates_.emplace(std::pair(least(one), one.number), one); }
 
   void refuse(const std::string& reason) {
     Refused& alike = result_.refused[without_numbers(reason)];
@@ -150,12 +117,12 @@ class Sweep {
     result_.nearest_reason = reason;
   }
 
-  [[nodiscard]] double least(const Bounded& one) const {
+  [[nodiscard]] double least(const Candidate& one) const {
     return score(options_.objective, one.bounds.iteration_time, one.bounds.memory, one.gpus);
   }
   [[nodiscard]] double score_of(const Answer& answer) const {
-    return score(options_.objective, answer.outcome.metrics->iteration_time,
-                 answer.outcome.memory.used, answer.outcome.gpus);
+    const Trial& trial = answer.trial;
+    return score(options_.objective, trial.iteration_time, trial.memory, trial.gpus);
   }
   [[nodiscard]] double worst_of_best() const {
     if (options_.best == 0 || result_.answers.size() < options_.best) return longest;
@@ -172,60 +139,50 @@ class Sweep {
   }
 
   void take_turns() {
-    std::vector<Bounded> some;
+    std::vector<Candidate> some;
     while (some.size() < at_once && may_be_better())
-      some.push_back(std::move(candidates_.extract(candidates_.begin()).mapped()));
+      some.push_back(candidates_.extract(candidates_.begin()).mapped());
     const double next = least_left();
     std::vector<Answer> answers(some.size());
     for_each_index(some.size(), options_.threads,
-                   [&](std::size_t i) { answers[i] = tried(some[i], next); });
-    for (std::size_t i = 0; i < some.size(); ++i) take(std::move(some[i]), std::move(answers[i]));
+                   [&](std::size_t i) { answers[i] = answered(some[i], next); });
+    for (std::size_t i = 0; i < some.size(); ++i) take(some[i], std::move(answers[i]));
     tell();
   }
 
   /// Its program bounds the time more closely than its outline. By that it may have to wait for
   /// another turn, behind the `next` candidate; then it is only held against the last of the best.
-  [[nodiscard]] Answer tried(const Bounded& one, double next) const {
+  [[nodiscard]] Answer answered(const Candidate& one, double next) const {
     Answer answer{.number = one.number,
                   .settings = space_.settings(one.number),
                   .bounds = one.bounds,
-                  .outcome = {}};
+                  .trial = {}};
     const double most = one.by_program ? worst_of_best() : std::min(next, worst_of_best());
-    study::SimulateOptions options{.memory_first = true};
+    std::optional<Seconds> no_longer_than;
     if (options_.objective != Objective::memory && most < longest) {
       const double gpus = options_.objective == Objective::cost ? one.gpus : 1;
       // Rounded up: equal scores are told apart by their numbers, not here.
-      options.no_longer_than = Seconds{std::nextafter(most / gpus, longest)};
+      no_longer_than = Seconds{std::nextafter(most / gpus, longest)};
     }
-    try {
-      const study::Run run = study::run_over(space_.defaults(), answer.settings, "simulated");
-      study::Simulated result = study::simulate(run, options);
-      answer.outcome = std::move(result.outcome);
-      answer.bounds.iteration_time = std::max(one.bounds.iteration_time, result.at_least);
-    } catch (const InputError& error) {
-      answer.outcome = {.status = study::Outcome::Status::refused, .reason = reason(error)};
-    }
+    answer.trial = tried(space_, answer.settings, no_longer_than, options_.store);
+    answer.bounds.iteration_time = std::max(one.bounds.iteration_time, answer.trial.at_least);
     return answer;
   }
 
-  void take(Bounded one, Answer answer) {
-    if (answer.outcome.status == study::Outcome::Status::refused)
-      return refuse(answer.outcome.reason);
-    if (answer.outcome.status == study::Outcome::Status::not_asked) {
+  void take(Candidate one, Answer answer) {
+    const Trial& trial = answer.trial;
+    if (trial.status == Status::refused) return refuse(trial.reason);
+    if (trial.status == Status::not_asked) {
       if (one.by_program) {
         ++result_.not_better;
         return;
       }
       one.bounds = answer.bounds;
       one.by_program = true;
-      return await(std::move(one));
+      return await(one);
     }
-    if (answer.outcome.metrics) ++result_.simulated;
-    if (answer.outcome.status != study::Outcome::Status::ok)
-      return does_not_fit(answer.number,
-                          answer.outcome.gpu_shortfall + answer.outcome.host_shortfall +
-                              answer.outcome.drives_shortfall,
-                          answer.outcome.reason);
+    if (trial.simulated) ++result_.simulated;
+    if (trial.status != Status::ok) return does_not_fit(answer.number, trial.lacks, trial.reason);
     const auto place = std::ranges::upper_bound(
         result_.answers, std::pair(score_of(answer), answer.number), {},
         [&](const Answer& other) { return std::pair(score_of(other), other.number); });
@@ -245,7 +202,7 @@ class Sweep {
   const SweepOptions& options_;
   const std::function<void(const Progress&)>& report_;
   /// That may fit, by the least that they can score and their number.
-  std::map<std::pair<double, std::size_t>, Bounded> candidates_;
+  std::map<std::pair<double, std::size_t>, Candidate> candidates_;
   std::size_t bounded_ = 0;
   Swept result_;
 };
@@ -257,19 +214,22 @@ Swept sweep(const Space& space, const SweepOptions& options,
   return Sweep(space, options, report).run();
 }
 
-void explain(const Space& space, Swept& swept, std::size_t count, int threads) {
+std::vector<Explanation> explain(const Space& space, const Swept& swept, std::size_t count,
+                                 int threads) {
+  std::vector<Explanation> explanations;
   for (std::size_t i = 0; i < std::min(count, swept.answers.size()); ++i) {
     const Json& settings = swept.answers[i].settings;
     study::Run run = study::run_over(space.defaults(), settings, "explained");
     run.resolved = study::settings_over(space.defaults(), settings, "explained");
-    swept.answers[i].gains = study::gains(run, threads);
+    explanations.push_back({study::simulate(run, {}).outcome, study::gains(run, threads)});
   }
+  return explanations;
 }
 
 std::vector<const Answer*> front(const std::vector<Answer>& answers) {
   const auto no_worse = [](const Answer& a, const Answer& b) {
-    return a.outcome.metrics->iteration_time <= b.outcome.metrics->iteration_time &&
-           a.outcome.memory.used <= b.outcome.memory.used && a.outcome.gpus <= b.outcome.gpus;
+    return a.trial.iteration_time <= b.trial.iteration_time && a.trial.memory <= b.trial.memory &&
+           a.trial.gpus <= b.trial.gpus;
   };
   std::vector<const Answer*> result;
   for (const Answer& one : answers) {
@@ -278,8 +238,7 @@ std::vector<const Answer*> front(const std::vector<Answer>& answers) {
     });
     if (!beaten) result.push_back(&one);
   }
-  std::ranges::stable_sort(result, {},
-                           [](const Answer* one) { return one->outcome.metrics->iteration_time; });
+  std::ranges::stable_sort(result, {}, [](const Answer* one) { return one->trial.iteration_time; });
   return result;
 }
 

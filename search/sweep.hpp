@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "search/space.hpp"
+#include "search/trial.hpp"
 #include "study/bounds.hpp"
 #include "study/gains.hpp"
 #include "study/scenario.hpp"
@@ -23,8 +23,9 @@ enum class Objective { time, cost, memory };
 
 struct SweepOptions {
   Objective objective = Objective::time;
-  std::size_t best = 10;  ///< plans that are found and ordered for certain
-  int threads = 1;        ///< the answer does not depend on their number
+  std::size_t best = 10;   ///< plans that are found and ordered for certain
+  int threads = 1;         ///< the answer does not depend on their number
+  Store* store = nullptr;  ///< where to ask first, and to keep what is found; nor on what it knows
 };
 
 /// A plan that was simulated.
@@ -32,8 +33,7 @@ struct Answer {
   std::size_t number = 0;  ///< of its combination
   Json settings;           ///< as Space::settings
   study::Bounds bounds;
-  study::Outcome outcome;
-  std::optional<std::vector<study::Gain>> gains = {};  ///< where explain() was asked for them
+  Trial trial;
 };
 
 /// Combinations that are refused for alike reasons.
@@ -78,8 +78,14 @@ struct Progress {
 Swept sweep(const Space& space, const SweepOptions& options,
             const std::function<void(const Progress&)>& report = {});
 
-/// Simulates what the first `count` answers would gain from more of each thing.
-void explain(const Space& space, Swept& swept, std::size_t count, int threads);
+/// A plan, simulated once more, and what it would gain from more of each thing.
+struct Explanation {
+  study::Outcome outcome;
+  std::vector<study::Gain> gains;
+};
+/// Of the first `count` answers.
+std::vector<Explanation> explain(const Space& space, const Swept& swept, std::size_t count,
+                                 int threads);
 
 /// Answers that no other beats in time, memory and GPUs together, by time.
 std::vector<const Answer*> front(const std::vector<Answer>& answers);

@@ -308,18 +308,6 @@ std::vector<std::string> files_of_stack(const std::string& file) {
   return {file, (folder / (base->text() + ".json")).string()};
 }
 
-/// The scenario, and what it names: profile (unless another stands in), stack, server and plan.
-std::vector<std::string> files_named(const JsonReader& reader, bool with_profile) {
-  std::vector<std::string> files = files_of_stack(file_of(reader.at("stack"), "stacks"));
-  files.push_back(reader.file());
-  if (with_profile) files.push_back(file_of(reader.at("profile"), "profiles"));
-  const JsonReader cluster = reader.at("cluster");
-  if (chosen(cluster, "preset", "node") == "node")
-    files.push_back(file_of(cluster.at("node"), "nodes"));
-  if (plan_replaces_strategy(reader)) files.push_back(file_of(reader.at("plan"), "plans"));
-  return files;
-}
-
 /// Does a step of reading a run; false if its settings cannot go together. The run is refused by
 /// the first such step, and what is left of it is still read, so that a slip in writing is found
 /// wherever it stands. What is wrong with the form of a file, or with another file than the
@@ -440,6 +428,17 @@ JsonReader layered(const JsonReader& defaults, const Json& settings, const std::
 }
 
 }  // namespace
+
+std::vector<std::string> files_named(const JsonReader& reader, bool with_profile) {
+  std::vector<std::string> files = files_of_stack(file_of(reader.at("stack"), "stacks"));
+  files.push_back(reader.file());
+  if (with_profile) files.push_back(file_of(reader.at("profile"), "profiles"));
+  const JsonReader cluster = reader.at("cluster");
+  if (chosen(cluster, "preset", "node") == "node")
+    files.push_back(file_of(cluster.at("node"), "nodes"));
+  if (plan_replaces_strategy(reader)) files.push_back(file_of(reader.at("plan"), "plans"));
+  return files;
+}
 
 Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
   return read_run(layered(defaults, settings, name), "");

@@ -121,6 +121,10 @@ Run run_over(const JsonReader& defaults, const Json& settings, const std::string
 /// All settings of such a run, after defaults: what Run::resolved is.
 Json settings_over(const JsonReader& defaults, const Json& settings, const std::string& name);
 
+/// The files that settings name, after defaults: profile (if asked for), stack and what that stands
+/// on, server and plan; also the scenario itself.
+std::vector<std::string> files_named(const JsonReader& settings, bool with_profile = true);
+
 /// A run with other settings: `changes` is an object as in a scenario, {"strategy": {...}}, laid
 /// over the run's own. Throws InputError where the settings do not go together.
 Run with_settings(const Run& run, const Json& changes);

@@ -17,11 +17,10 @@ struct Tried {
   double score = 0;
 };
 
-double score(Objective objective, const study::Outcome& outcome) {
-  const double time = outcome.metrics->iteration_time.value;
-  return objective == Objective::time   ? time
-         : objective == Objective::cost ? time * outcome.gpus
-                                        : outcome.memory.used.value;
+double score(Objective objective, Seconds time, int gpus, Bytes memory) {
+  return objective == Objective::time   ? time.value
+         : objective == Objective::cost ? time.value * gpus
+                                        : memory.value;
 }
 
 /// All plans that fit, best first.
@@ -32,7 +31,8 @@ std::vector<Tried> try_everything(const Space& space, Objective objective) {
       const study::Run run = study::run_over(space.defaults(), space.settings(i), "one");
       const study::Outcome outcome = study::simulate_or_refuse(run, {}).outcome;
       if (outcome.status == study::Outcome::Status::ok)
-        tried.push_back({i, score(objective, outcome)});
+        tried.push_back({i, score(objective, outcome.metrics->iteration_time, outcome.gpus,
+                                  outcome.memory.used)});
     } catch (const InputError&) {
       // no plan: its ranks do not divide the GPUs
     }
@@ -87,7 +87,8 @@ TEST_CASE("the best plans of random spaces are those that trying everything find
     REQUIRE(swept.answers.size() >= std::min(best, all.size()));
     for (std::size_t k = 0; k < std::min(best, all.size()); ++k) {
       CHECK(swept.answers[k].number == all[k].number);
-      CHECK(score(objective, swept.answers[k].outcome) == all[k].score);
+      const Trial& trial = swept.answers[k].trial;
+      CHECK(score(objective, trial.iteration_time, trial.gpus, trial.memory) == all[k].score);
     }
     pruned += static_cast<int>(swept.not_better);
     found += static_cast<int>(swept.answers.size());
@@ -109,10 +110,10 @@ TEST_CASE(
   CHECK(one.refused.size() == many.refused.size());
   for (std::size_t i = 0; i < one.answers.size(); ++i) {
     CHECK(one.answers[i].number == many.answers[i].number);
-    CHECK(one.answers[i].outcome.metrics->iteration_time ==
-          many.answers[i].outcome.metrics->iteration_time);
-    CHECK(one.answers[i].bounds.iteration_time <= one.answers[i].outcome.metrics->iteration_time);
-    CHECK(one.answers[i].bounds.memory <= one.answers[i].outcome.memory.used);
+    const Trial& trial = one.answers[i].trial;
+    CHECK(trial.iteration_time == many.answers[i].trial.iteration_time);
+    CHECK(one.answers[i].bounds.iteration_time <= trial.iteration_time);
+    CHECK(one.answers[i].bounds.memory <= trial.memory);
   }
 }
 
@@ -155,10 +156,9 @@ TEST_CASE("keys of the defaults that nobody asks for are refused") {
 TEST_CASE("the front has what no other answer beats in time, memory and GPUs") {
   const auto answer = [](double seconds, double bytes, int gpus) {
     Answer one;
-    one.outcome.metrics.emplace();
-    one.outcome.metrics->iteration_time = Seconds{seconds};
-    one.outcome.memory.used = Bytes{bytes};
-    one.outcome.gpus = gpus;
+    one.trial.iteration_time = Seconds{seconds};
+    one.trial.memory = Bytes{bytes};
+    one.trial.gpus = gpus;
     return one;
   };
   const std::vector<Answer> answers = {answer(2, 5, 8), answer(1, 9, 8), answer(3, 5, 8),

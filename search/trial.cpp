@@ -1,0 +1,174 @@
+// Asks the store, the bounds and the simulator, in this order.
+#include "search/trial.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/input_error.hpp"
+#include "base/malformed_input.hpp"
+#include "base/quantity_text.hpp"
+#include "base/read_file.hpp"
+
+namespace stratagem::search {
+namespace {
+
+using Status = study::Outcome::Status;
+
+/// The key, and what was expected there.
+std::string reason(const InputError& error) {
+  return error.path.substr(error.path.rfind('/') + 1) + ": " + error.expected;
+}
+
+/// Does a step of a plan. What is wrong with it there is why it is none.
+void unless_refused(const Space& space, std::string& refused, const std::function<void()>& step) {
+  try {
+    step();
+  } catch (const MalformedInput&) {
+    throw;
+  } catch (const InputError& error) {
+    if (!error.file.empty() && error.file != space.file()) throw;
+    refused = reason(error);
+  }
+}
+
+std::string text_of(const Bounded& one) {
+  return Json::object()
+      .set("refused", one.refused)
+      .set("gpus", one.gpus)
+      .set("lacks", one.lacks.value)
+      .set("time", one.bounds.iteration_time.value)
+      .set("memory", one.bounds.memory.value)
+      .text();
+}
+
+Bounded bounded_from(const JsonReader& json) {
+  return {.bounds = {.iteration_time = Seconds{json.at("time").number()},
+                     .memory = Bytes{json.at("memory").number()}},
+          .gpus = static_cast<int>(json.at("gpus").whole_number()),
+          .lacks = Bytes{json.at("lacks").number()},
+          .refused = json.at("refused").text()};
+}
+
+std::string text_of(const Trial& one) {
+  return Json::object()
+      .set("status", static_cast<int>(one.status))
+      .set("reason", one.reason)
+      .set("simulated", one.simulated)
+      .set("lacks", one.lacks.value)
+      .set("gpus", one.gpus)
+      .set("memory", one.memory.value)
+      .set("at_least", one.at_least.value)
+      .set("time", one.iteration_time.value)
+      .set("exposed", one.exposed_communication.value)
+      .set("bubble", one.bubble_fraction)
+      .set("rate", one.model_rate.value)
+      .set("steady", one.steady)
+      .text();
+}
+
+Trial trial_from(const JsonReader& json) {
+  return {.status = static_cast<Status>(json.at("status").whole_number()),
+          .reason = json.at("reason").text(),
+          .simulated = json.at("simulated").boolean(),
+          .lacks = Bytes{json.at("lacks").number()},
+          .gpus = static_cast<int>(json.at("gpus").whole_number()),
+          .memory = Bytes{json.at("memory").number()},
+          .at_least = Seconds{json.at("at_least").number()},
+          .iteration_time = Seconds{json.at("time").number()},
+          .exposed_communication = Seconds{json.at("exposed").number()},
+          .bubble_fraction = json.at("bubble").number(),
+          .model_rate = FlopsPerSecond{json.at("rate").number()},
+          .steady = json.at("steady").boolean()};
+}
+
+/// What the store knows of a question, else what `answer` says, which it knows from then on.
+template <typename Answer>
+Answer known(Store* store, const std::string& question, Answer (*read)(const JsonReader&),
+             const std::function<Answer()>& answer) {
+  if (store == nullptr) return answer();
+  if (const auto text = store->find(question)) return read(JsonReader::from_text(*text, "store"));
+  const Answer found = answer();
+  store->keep(question, text_of(found));
+  return found;
+}
+
+Bounded bound(const Space& space, const Json& settings) {
+  Bounded result;
+  unless_refused(space, result.refused, [&] {
+    const study::Run run = study::run_over(space.defaults(), settings, "bounded");
+    result.read = true;
+    if (run.refused) throw InputError(*run.refused);
+    result.bounds = study::bounds(run);
+    result.gpus = run.gpus;
+    result.lacks = std::max(Bytes{}, result.bounds.memory - run.profile.memory.size.value);
+  });
+  return result;
+}
+
+void take(Trial& result, const study::Simulated& simulated) {
+  const study::Outcome& outcome = simulated.outcome;
+  result = {.status = outcome.status,
+            .reason = outcome.reason,
+            .simulated = outcome.metrics.has_value(),
+            .lacks = outcome.gpu_shortfall + outcome.host_shortfall + outcome.drives_shortfall,
+            .gpus = outcome.gpus,
+            .memory = outcome.memory.used,
+            .at_least = simulated.at_least};
+  if (!outcome.metrics) return;
+  result.iteration_time = outcome.metrics->iteration_time;
+  result.exposed_communication = outcome.metrics->exposed_communication;
+  result.bubble_fraction = outcome.metrics->bubble_fraction;
+  result.model_rate = outcome.model_rate();
+  result.steady = outcome.metrics->steady;
+}
+
+Trial simulate(const Space& space, const Json& settings, std::optional<Seconds> no_longer_than) {
+  Trial result;
+  std::string refused;
+  unless_refused(space, refused, [&] {
+    const study::Run run = study::run_over(space.defaults(), settings, "simulated");
+    take(result, study::simulate(run, {.memory_first = true, .no_longer_than = no_longer_than}));
+  });
+  if (!refused.empty()) result = {.status = Status::refused, .reason = refused};
+  return result;
+}
+
+/// The bytes of this program, as a number (FNV-1a, 64 bits).
+std::string this_program() {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : read_file("/proc/self/exe"))
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return std::to_string(hash);
+}
+
+}  // namespace
+
+Bounded bounded(const Space& space, std::size_t number, Store* store) {
+  Json settings;
+  bool left_out = false;
+  std::string refused;
+  unless_refused(space, refused, [&] {
+    settings = space.settings(number);
+    left_out = space.leaves_out(number);
+  });
+  if (left_out || !refused.empty()) return {.left_out = left_out, .refused = refused};
+  return known<Bounded>(store, "bounds " + settings.text(), &bounded_from,
+                        [&] { return bound(space, settings); });
+}
+
+Trial tried(const Space& space, const Json& settings, std::optional<Seconds> no_longer_than,
+            Store* store) {
+  const std::string limit = no_longer_than ? Json(no_longer_than->value).text() : "any";
+  return known<Trial>(store, "no longer than " + limit + " " + settings.text(), &trial_from,
+                      [&] { return simulate(space, settings, no_longer_than); });
+}
+
+std::string context_of(const Space& space) {
+  std::string text = this_program() + "\n" + space.defaults().dump() + "\n";
+  for (const std::string& file : study::files_named(space.defaults())) {
+    if (file != space.file()) text += read_file(file) + "\n";
+  }
+  return text;
+}
+
+}  // namespace stratagem::search

@@ -1,0 +1,54 @@
+// What is found out about one combination of a space: its bounds, or what a simulation says.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "base/quantity.hpp"
+#include "search/space.hpp"
+#include "search/store.hpp"
+#include "study/bounds.hpp"
+#include "study/scenario.hpp"
+
+namespace stratagem::search {
+
+/// A combination that is no plan says why; of others the bounds are known.
+struct Bounded {
+  study::Bounds bounds;
+  int gpus = 0;
+  Bytes lacks;               ///< of the GPU's memory
+  bool left_out = false;     ///< as Space::leaves_out
+  bool read = false;         ///< have all settings been read, now?
+  std::string refused = {};  ///< the reason, if it is no plan
+};
+
+/// A plan that was simulated, or that is known to be of no use without.
+struct Trial {
+  study::Outcome::Status status = study::Outcome::Status::ok;
+  std::string reason;  ///< why it is refused, or does not fit
+  bool simulated = false;
+  Bytes lacks;  ///< of all memories together, if it does not fit
+  int gpus = 0;
+  Bytes memory;      ///< used of the fullest GPU
+  Seconds at_least;  ///< an iteration, of one that is too long to be simulated
+  // Of one that was simulated:
+  Seconds iteration_time;
+  Seconds exposed_communication;
+  double bubble_fraction = 0;
+  FlopsPerSecond model_rate;  ///< of each GPU
+  bool steady = false;
+};
+
+/// Both ask the store first, if there is one, and tell it what it did not know. Of a file that is
+/// not the scenario's InputErrors are thrown, and so are MalformedInputs.
+Bounded bounded(const Space& space, std::size_t number, Store* store = nullptr);
+/// With `no_longer_than` as study::SimulateOptions has it.
+Trial tried(const Space& space, const Json& settings, std::optional<Seconds> no_longer_than,
+            Store* store = nullptr);
+
+/// All that bounds and trials of a space depend on beside its settings: this program, the defaults
+/// and the bytes of the files that these name.
+std::string context_of(const Space& space);
+
+}  // namespace stratagem::search
