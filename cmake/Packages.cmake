@@ -29,6 +29,14 @@ add_library(OpenBLAS::OpenBLAS UNKNOWN IMPORTED)
 set_target_properties(OpenBLAS::OpenBLAS PROPERTIES
   IMPORTED_LOCATION "${OPENBLAS_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${OPENBLAS_INCLUDE_DIR}")
 
+# Debian's package has no CMake files.
+find_path(Z3_INCLUDE_DIR z3++.h REQUIRED)
+find_library(Z3_LIBRARY z3 REQUIRED)
+mark_as_advanced(Z3_INCLUDE_DIR Z3_LIBRARY)
+add_library(Z3::Z3 UNKNOWN IMPORTED)
+set_target_properties(Z3::Z3 PROPERTIES
+  IMPORTED_LOCATION "${Z3_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${Z3_INCLUDE_DIR}")
+
 # Optional; loaded at run time where a launcher has started ranks (kernels/ranks/world.hpp).
 if(NOT STRATAGEM_MPI STREQUAL "OFF")
   set(MPI_CXX_SKIP_MPICXX TRUE)
