@@ -9,6 +9,7 @@ namespace stratagem::commands {
 STRATAGEM_TABLE(all, Command,
     simulate,
     search,
+    order,
     validate,
     execute,
     compare,

@@ -7,6 +7,7 @@
 
 #include "cost/optimizer.hpp"
 #include "cost/stack.hpp"
+#include "placement/cell.hpp"
 #include "program/program.hpp"
 #include "strategies/plan/plan.hpp"
 
@@ -21,6 +22,7 @@ struct OutlinedCell {
     friend auto operator<=>(const At&, const At&) = default;
   };
 
+  placement::Cell cell;  ///< of a pair the first
   int device_class = 0;
   int place = 0;  ///< in one order of all cells, which it has on each of its device classes
   bool pair = false;

@@ -4,8 +4,9 @@
 #include <z3++.h>
 
 #include <algorithm>
-#include <limits>
+#include <functional>
 #include <numeric>
+#include <random>
 
 #include "base/input_error.hpp"
 
@@ -37,6 +38,24 @@ int whole_work(const Repeating& problem) {
                          [](int sum, const Block& block) { return sum + block.span; });
 }
 
+/// When each block could begin if devices were never busy. Throws InputError if blocks wait for each
+/// other in a circle.
+std::vector<int> earliest_begins(const Repeating& problem) {
+  std::vector<int> begins(problem.blocks.size());
+  for (std::size_t round = 0; round <= problem.blocks.size(); ++round) {
+    bool later = false;
+    for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
+      int begin = 0;
+      for (const int before : problem.blocks[b].after)
+        begin = std::max(begin, begins[before] + problem.blocks[before].span);
+      later = later || begin > begins[b];
+      begins[b] = begin;
+    }
+    if (!later) return begins;
+  }
+  throw InputError("", "", "blocks without a cycle", "one");
+}
+
 /// Schedules with a period, as constraints on whole numbers. A block begins at
 /// phase + period * round.
 class Question {
@@ -56,9 +75,25 @@ class Question {
     }
     for (const Asked& asked : problem.asked)
       solver_.add(end(asked.before) <= begin(asked.after) + period_ * asked.lag);
-    for (int device = 0; device < devices_of(problem); ++device) limit(device);
+    for (int device = 0; device < devices_of(problem); ++device) {
+      if (held_on(device).size() == 1) limit_one(*held_on(device).front());
+    }
     last_ = context_.int_const("last");
     for (int b = 0; b < blocks; ++b) solver_.add(end(b) <= last_);
+  }
+
+  /// Most is held right after something has begun to be.
+  void limit(int device) {
+    const std::vector<const Held*> here = held_on(device);
+    for (const Held* now : here) {
+      z3::expr sum = context_.int_val(0);
+      for (const Held* one : here) {
+        const z3::expr begun = periods(now->from, one->from, 0);
+        const z3::expr ended = periods(now->from, one->to, problem_.blocks[one->to].span);
+        sum = sum + context_.int_val(one->amount) * (begun - ended);
+      }
+      solver_.add(sum <= context_.int_val(problem_.limits[device]));
+    }
   }
 
   z3::check_result ask(int latency) {
@@ -105,34 +140,46 @@ class Question {
     }
   }
 
-  /// The number of periods that have gone by, rounded down.
-  z3::expr periods(const z3::expr& time) {
-    const z3::expr whole = context_.int_const(("whole" + std::to_string(wholes_++)).c_str());
-    solver_.add(whole * period_ <= time && time < (whole + 1) * period_);
-    return whole;
+  /// Of the only thing that a device holds, n at once last at most n periods.
+  void limit_one(const Held& one) {
+    const std::int64_t most = problem_.limits[one.device] / one.amount;
+    solver_.add(end(one.to) - begin(one.from) <= context_.int_val(most) * period_);
   }
 
-  /// Most is held right after something has begun to be.
-  void limit(int device) {
+  /// 1 if block `now` begins in an earlier phase than that in which `shift` after the begin of `b`
+  /// lies, else 0; and how many periods pass within that shift.
+  z3::expr earlier(int now, int b, int shift) {
+    const std::string name = "earlier" + std::to_string(helpers_++);
+    const z3::expr is = context_.bool_const(name.c_str());
+    for (int one = 0; one < period_; ++one) {
+      for (int other = 0; other < period_; ++other) {
+        const bool holds = one < (other + shift) % period_;
+        solver_.add(!at_[now][one] || !at_[b][other] || (holds ? is : !is));
+      }
+    }
+    return z3::ite(is, context_.int_val(1), context_.int_val(0));
+  }
+  z3::expr carried(int b, int shift) {
+    z3::expr sum = context_.int_val(0);
+    for (int phase = 0; phase < period_; ++phase) {
+      const int periods = (phase + shift) / period_;
+      if (periods > 0)
+        sum = sum + z3::ite(at_[b][phase], context_.int_val(periods), context_.int_val(0));
+    }
+    return sum;
+  }
+  [[nodiscard]] std::vector<const Held*> held_on(int device) const {
     std::vector<const Held*> here;
     for (const Held& one : problem_.held) {
       if (one.device == device) here.push_back(&one);
     }
-    if (here.size() == 1) {  // n at once last at most n periods
-      const std::int64_t most = problem_.limits[device] / here.front()->amount;
-      const int bound = static_cast<int>(std::min<std::int64_t>(most, 1 << 20));
-      solver_.add(end(here.front()->to) - begin(here.front()->from) <= period_ * bound);
-      return;
-    }
-    for (const Held* now : here) {
-      z3::expr sum = context_.int_val(0);
-      for (const Held* one : here) {
-        const z3::expr begun = periods(begin(now->from) - begin(one->from));
-        const z3::expr ended = periods(begin(now->from) - end(one->to));
-        sum = sum + context_.int_val(one->amount) * (begun - ended);
-      }
-      solver_.add(sum <= context_.int_val(problem_.limits[device]));
-    }
+    return here;
+  }
+
+  /// How many periods lie between `shift` after the begin of `b` and the begin of `now`, rounded
+  /// down.
+  z3::expr periods(int now, int b, int shift) {
+    return rounds_[now] - rounds_[b] - carried(b, shift) - earlier(now, b, shift);
   }
 
   void read(const z3::model& model) {
@@ -148,7 +195,7 @@ class Question {
   std::vector<z3::expr> phases_, rounds_;  ///< by block
   std::vector<std::vector<z3::expr>> at_;  ///< by block and phase
   z3::expr last_{context_};
-  int wholes_ = 0;
+  int helpers_ = 0;
   std::vector<int> begins_;
 };
 
@@ -179,64 +226,153 @@ std::vector<std::int64_t> peaks_of(const Repeating& problem, const Repetend& fou
   return peaks;
 }
 
-/// The shortest latency of a period that has a schedule: what lies between that of the schedule that
-/// is known and what is proved to be too short is halved.
-void shorten(Question& question, const Repeating& problem, Repetend& found, int least) {
+bool within_limits(const Repeating& problem, const Repetend& found) {
+  return std::ranges::equal(found.peaks, problem.limits, std::less_equal());
+}
+
+/// The same phases, each as early as the blocks before it allow. Expects a schedule.
+Repetend earliest(const Repeating& problem, Repetend found) {
+  for (int& begin : found.begins) begin %= found.period;
+  const auto wait = [&](int before, int b, int lag) {
+    const int from = found.begins[before] + problem.blocks[before].span - lag * found.period;
+    const bool waits = found.begins[b] < from;
+    while (found.begins[b] < from) found.begins[b] += found.period;
+    return waits;
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int b = 0; b < static_cast<int>(problem.blocks.size()); ++b) {
+      for (const int before : problem.blocks[b].after) moved = wait(before, b, 0) || moved;
+    }
+    for (const Asked& asked : problem.asked)
+      moved = wait(asked.before, asked.after, asked.lag) || moved;
+  }
+  found.latency = latency_of(problem, found.begins);
+  found.peaks = peaks_of(problem, found);
+  return found;
+}
+
+/// Puts one block after another where its devices are first free, modulo the period, sometimes a
+/// little later. Nothing if that leaves one without a place, or breaks a limit.
+std::optional<Repetend> listed(const Repeating& problem, const std::vector<int>& order, int period,
+                               const std::function<bool()>& waits) {
+  Repetend found{.period = period, .begins = std::vector<int>(order.size())};
+  std::vector<std::vector<bool>> busy(problem.limits.size(), std::vector<bool>(period));
+  for (const int b : order) {
+    const Block& block = problem.blocks[b];
+    int& begin = found.begins[b];
+    for (const int before : block.after)
+      begin = std::max(begin, found.begins[before] + problem.blocks[before].span);
+    const auto all_units = [&](const auto& of_unit) {
+      return std::ranges::all_of(block.devices, [&](int device) {
+        for (int t = 0; t < block.span; ++t) {
+          if (!of_unit(busy[device][(begin + t) % period])) return false;
+        }
+        return true;
+      });
+    };
+    const auto is_free = [&] { return all_units([](auto unit) { return !unit; }); };
+    const int last = begin + period;
+    while (begin < last && (!is_free() || waits())) ++begin;
+    if (begin == last) return std::nullopt;
+    all_units([](auto unit) { return unit = true; });
+  }
+  for (const Asked& asked : problem.asked) {
+    if (found.begins[asked.before] + problem.blocks[asked.before].span >
+        found.begins[asked.after] + asked.lag * period)
+      return std::nullopt;
+  }
+  found.latency = latency_of(problem, found.begins);
+  found.peaks = peaks_of(problem, found);
+  if (!within_limits(problem, found)) return std::nullopt;
+  return found;
+}
+
+/// The best of some tries, which the solver may improve.
+std::optional<Repetend> best_listed(const Repeating& problem, int period) {
+  constexpr int tries = 500;
+  const std::vector<int> begins = earliest_begins(problem);
+  std::vector<int> order(begins.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](int b) { return begins[b]; });
+  std::mt19937 random(1);
+  std::optional<Repetend> best;
+  for (int i = 0; i < tries; ++i) {
+    const auto waits = [&] { return i > 0 && random() % 16 == 0; };
+    const auto found = listed(problem, order, period, waits);
+    if (found && (!best || found->latency < best->latency)) best = found;
+  }
+  return best;
+}
+
+/// Takes the solver's schedule, or what is left of it without needless waits, unless that breaks a
+/// limit.
+void take(const Question& question, const Repeating& problem, Repetend& found) {
   found.begins = question.begins();
   found.latency = latency_of(problem, found.begins);
+  found.peaks = peaks_of(problem, found);
+  Repetend sooner = earliest(problem, found);
+  if (within_limits(problem, sooner) || !within_limits(problem, found)) found = std::move(sooner);
+}
+
+/// The shortest latency of a period that has a schedule: what lies between that of the schedule that
+/// is known and what is proved to be too short is halved. `found` has the former, and in
+/// least_latency the latter.
+void shorten(Question& question, const Repeating& problem, Repetend& found) {
   bool proved = true;
-  int low = least;
+  int low = found.least_latency;
   while (low < found.latency) {
     const int middle = low + (found.latency - low) / 2;
     const z3::check_result result = question.ask(middle);
     if (result == z3::sat) {
-      found.begins = question.begins();
-      found.latency = latency_of(problem, found.begins);
+      take(question, problem, found);
     } else {
-      proved = proved && result == z3::unsat;
-      if (proved) least = middle + 1;
       low = middle + 1;
+      proved = proved && result == z3::unsat;
+      if (proved) found.least_latency = low;
     }
   }
-  found.least_latency = proved ? found.latency : least;
 }
 
-/// The longest way through a micro-batch's blocks, each of which is listed after those before it or
-/// not.
-int longest_way(const Repeating& problem) {
-  std::vector<int> ends(problem.blocks.size());
-  for (std::size_t round = 0; round <= problem.blocks.size(); ++round) {
-    bool longer = false;
-    for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
-      int begin = 0;
-      for (const int before : problem.blocks[b].after) begin = std::max(begin, ends[before]);
-      longer = longer || begin + problem.blocks[b].span > ends[b];
-      ends[b] = begin + problem.blocks[b].span;
+/// The best schedule of a period. Which device needs a limit on what it holds at any time is seen
+/// when a schedule breaks it: what is impossible without that limit is so with it.
+z3::check_result solve(const Repeating& problem, Seconds patience, int slowest, Repetend& found) {
+  Question question(problem, found.period, patience);
+  const auto known = best_listed(problem, found.period);
+  while (true) {
+    if (known) {
+      found.begins = known->begins;
+      found.latency = known->latency;
+      found.peaks = known->peaks;
+    } else {
+      const z3::check_result result = question.ask(slowest);
+      if (result != z3::sat) return result;
+      take(question, problem, found);
     }
-    if (!longer) return *std::ranges::max_element(ends);
+    shorten(question, problem, found);
+    if (within_limits(problem, found)) return z3::sat;
+    for (int device = 0; device < devices_of(problem); ++device) {
+      if (found.peaks[device] > problem.limits[device]) question.limit(device);
+    }
   }
-  throw InputError("", "", "blocks without a cycle", "one");
 }
 
 }  // namespace
 
 std::optional<Repetend> best_repetend(const Repeating& problem, const RepetendOptions& options) {
   expects(!problem.blocks.empty(), "a micro-batch has a block");
-  const int least = longest_way(problem);
   const int blocks = static_cast<int>(problem.blocks.size());
   // One micro-batch after another is the longest period that could be of use.
   const int longest = whole_work(problem);
+  const int longest_way = latency_of(problem, earliest_begins(problem));
   Repetend found{.least_period = work_of_busiest(problem)};
   for (found.period = found.least_period; found.period <= longest; ++found.period) {
-    Question question(problem, found.period, options.patience);
+    found.least_latency = longest_way;
     // Between a block and the next there is no reason to wait for a whole period.
     const int slowest = longest + blocks * (found.period - 1);
-    const z3::check_result result = question.ask(slowest);
+    const z3::check_result result = solve(problem, options.patience, slowest, found);
+    if (result == z3::sat) return found;
     if (result == z3::unsat && found.least_period == found.period) ++found.least_period;
-    if (result != z3::sat) continue;
-    shorten(question, problem, found, least);
-    found.peaks = peaks_of(problem, found);
-    return found;
   }
   return std::nullopt;
 }

@@ -43,7 +43,7 @@ struct Repeating {
 };
 
 struct RepetendOptions {
-  Seconds patience{60};  ///< for each question that is put to the solver
+  Seconds patience{10};  ///< for each question that is put to the solver
 };
 
 /// Micro-batch m begins block b at begins[b] + m * period.

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "cost/collectives.hpp"
 #include "lowering/outline.hpp"
 #include "sim/price.hpp"
+#include "study/least_times.hpp"
 #include "study/plan_of.hpp"
 
 namespace stratagem::study {
@@ -21,130 +21,6 @@ namespace {
 
 using lowering::Outline;
 using lowering::OutlinedCell;
-
-/// Whole picoseconds, so that sums are those of a simulation.
-using Picoseconds = std::int64_t;
-constexpr Picoseconds never_reached = std::numeric_limits<Picoseconds>::min() / 4;
-
-/// How far the computations of a block raise memory by buffers that others of them free. What
-/// stays behind is in OutlinedCell::leaves.
-Bytes rise_of(const program::Block& block) {
-  const auto computes = [](const program::Task& task) {
-    return task.stream == program::Stream::compute;
-  };
-  std::set<int> allocated, counted;
-  for (const program::Task& task : block.tasks) {
-    if (!computes(task)) continue;
-    allocated.insert(task.allocates.begin(), task.allocates.end());
-    for (const int slot : task.frees) {
-      if (allocated.contains(slot) && block.slots[slot].place == program::Residence::device)
-        counted.insert(slot);
-    }
-  }
-  const auto sum = [&](const std::vector<int>& slots) {
-    Bytes bytes;
-    for (const int slot : slots)
-      bytes += counted.contains(slot) ? block.slots[slot].bytes : Bytes{};
-    return bytes;
-  };
-  Bytes live, highest;
-  for (const program::Task& task : block.tasks) {
-    if (!computes(task)) continue;
-    live += sum(task.allocates);
-    highest = std::max(highest, live);
-    live -= sum(task.frees);
-  }
-  return highest;
-}
-
-/// The least times of tasks and blocks on the devices of a class.
-class LeastTimes {
- public:
-  LeastTimes(const program::Program& program, const sim::Prices& prices, const Run& run)
-      : program_(program),
-        prices_(prices),
-        collectives_(run.cluster, run.profile.collective, run.stack.nccl) {
-    for (std::size_t d = 0; d < program.devices.size(); ++d)
-      devices_[program.devices[d].sequence].push_back(static_cast<int>(d));
-  }
-
-  /// Of a task; of a collective as if it had all links to itself and all ranks came at once.
-  Picoseconds of_task(int block, int task, int device_class) {
-    const auto& work = program_.blocks[block].tasks[task].work;
-    const auto* collective = std::get_if<program::Collective>(&work);
-    if (collective == nullptr) return prices_[block][task].device.count;
-    const auto [known, added] = collective_times_.try_emplace({block, task, device_class});
-    if (added) known->second = least(*collective, device_class);
-    return known->second;
-  }
-
-  /// When each task of a block ends, if its computations begin at 0; or if task `from` does, and
-  /// nothing else holds up any other: then only what follows from it is reached. Last, the end of
-  /// all computations.
-  const std::vector<Picoseconds>& ends(int block, int device_class, int from = -1) {
-    const auto [known, added] = ends_.try_emplace({block, device_class, from});
-    if (added) known->second = found(block, device_class, from);
-    return known->second;
-  }
-
-  Picoseconds span(int block, int device_class) { return ends(block, device_class).back(); }
-
-  /// Of kernels alone, which share one queue.
-  Picoseconds computing(int block) {
-    const std::vector<program::Task>& tasks = program_.blocks[block].tasks;
-    Picoseconds sum = 0;
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-      const bool computes = std::holds_alternative<cost::Kernel>(tasks[t].work);
-      if (computes && tasks[t].stream == program::Stream::compute)
-        sum += prices_[block][t].device.count;
-    }
-    return sum;
-  }
-
- private:
-  [[nodiscard]] std::vector<Picoseconds> found(int block, int device_class, int from) {
-    const std::vector<program::Task>& tasks = program_.blocks[block].tasks;
-    std::map<program::Stream, Picoseconds> queues;
-    queues[program::Stream::compute] = from < 0 ? 0 : never_reached;
-    std::vector<Picoseconds> result;
-    for (int t = 0; t < static_cast<int>(tasks.size()); ++t) {
-      Picoseconds& free = queues.try_emplace(tasks[t].stream, never_reached).first->second;
-      for (const int earlier : tasks[t].waits) free = std::max(free, result[earlier]);
-      if (t == from) free = std::max<Picoseconds>(free, 0);
-      if (free >= 0) free += of_task(block, t, device_class);
-      result.push_back(free);
-    }
-    result.push_back(queues.at(program::Stream::compute));
-    return result;
-  }
-
-  /// On whichever devices of the class it takes the least.
-  [[nodiscard]] Picoseconds least(const program::Collective& collective, int device_class) {
-    constexpr Picoseconds rounding = 2;
-    std::set<int> groups;
-    for (const int d : devices_.at(device_class)) {
-      const program::Device& device = program_.devices[d];
-      if (!program::crosses_links(program_, device, collective)) return 0;
-      groups.insert(device.groups[collective.group]);
-    }
-    Picoseconds shortest = std::numeric_limits<Picoseconds>::max();
-    for (const int group : groups) {
-      const cost::Route route = collectives_.route(
-          collective.kind, program_.communicators[group].ranks, collective.payload);
-      const double alone = std::floor(collectives_.alone(route, collective.payload).value * 1e12);
-      shortest = std::min(shortest, static_cast<Picoseconds>(alone) - rounding);
-    }
-    return std::max<Picoseconds>(shortest, 0);
-  }
-
-  using Key = std::array<int, 3>;
-  const program::Program& program_;
-  const sim::Prices& prices_;
-  cost::Collectives collectives_;
-  std::map<int, std::vector<int>> devices_;       ///< by class
-  std::map<Key, Picoseconds> collective_times_;   ///< by block, task and class
-  std::map<Key, std::vector<Picoseconds>> ends_;  ///< by block, class and the task that begins
-};
 
 Bytes highest_memory(const Outline& outline) {
   std::vector<Bytes> rises;
@@ -279,6 +155,35 @@ std::map<int, int> calls_of(const program::Sequence& sequence) {
 }
 
 }  // namespace
+
+Bytes rise_of(const program::Block& block) {
+  const auto computes = [](const program::Task& task) {
+    return task.stream == program::Stream::compute;
+  };
+  std::set<int> allocated, counted;
+  for (const program::Task& task : block.tasks) {
+    if (!computes(task)) continue;
+    allocated.insert(task.allocates.begin(), task.allocates.end());
+    for (const int slot : task.frees) {
+      if (allocated.contains(slot) && block.slots[slot].place == program::Residence::device)
+        counted.insert(slot);
+    }
+  }
+  const auto sum = [&](const std::vector<int>& slots) {
+    Bytes bytes;
+    for (const int slot : slots)
+      bytes += counted.contains(slot) ? block.slots[slot].bytes : Bytes{};
+    return bytes;
+  };
+  Bytes live, highest;
+  for (const program::Task& task : block.tasks) {
+    if (!computes(task)) continue;
+    live += sum(task.allocates);
+    highest = std::max(highest, live);
+    live -= sum(task.frees);
+  }
+  return highest;
+}
 
 Bounds bounds(const Run& run) {
   const strategies::Plan plan = plan_of(run);

@@ -36,4 +36,8 @@ Bounds bounds(const Run& run);
 /// It bounds the mean iteration, as sim/busiest_link.hpp says.
 Seconds busiest_queue(const Run& run, const program::Program& program, const sim::Prices& prices);
 
+/// How far the computations of a block raise memory by buffers that others of them free. What stays
+/// behind is in lowering::OutlinedCell::leaves.
+Bytes rise_of(const program::Block& block);
+
 }  // namespace stratagem::study

@@ -150,7 +150,7 @@ void add_cells(std::vector<OutlinedCell>& cells, const SequenceContext& context,
   for (const ScheduledCell& of : runs.cells()) {
     const bool joins = !cells.empty() && cells.back().device_class == device_class &&
                        cells.back().place == of.place;
-    if (!joins) cells.push_back({.device_class = device_class, .place = of.place});
+    if (!joins) cells.push_back({.cell = of.cell, .device_class = device_class, .place = of.place});
     OutlinedCell& cell = cells.back();
     cell.pair = joins;
     Bytes& kept = held[{of.cell.stage, of.cell.micro_batch, of.cell.slice}];

@@ -145,6 +145,8 @@ class Plan {
     orders_.together.emplace_back(first, second);
   }
   [[nodiscard]] const CellOrders& orders() const { return orders_; }
+  /// Takes back what op-orders have said so far.
+  void forget_orders() { orders_ = {}; }
 
   /// op-trans that replicates stages; each copy processes a subset of the micro-batches. Until they
   /// are assigned, a copy's operators share the devices of copy 0. Expects a number for each stage,

@@ -1,0 +1,80 @@
+// `stratagem order`: the best order of a pipeline's cells.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "commands/chosen_run.hpp"
+#include "commands/outputs.hpp"
+#include "report/order_report.hpp"
+#include "search/pipeline_cells.hpp"
+#include "strategies/language/plan_text.hpp"
+#include "study/plan_of.hpp"
+#include "study/scenario.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+Options order_options() {
+  Options options("stratagem order",
+                  "Find the order of a pipeline's cells that repeats in the shortest time.");
+  options.text("scenario", "scenario file");
+  options.text("run", "the run whose cells to order (default: the first)", "");
+  options.text("as-plan",
+               "write a plan file with the order, for \"plan\" in place of \"strategy\"");
+  options.real("patience", "seconds for each question to the solver (default: 10)");
+  options.positional({"scenario"}, "SCENARIO");
+  return options;
+}
+
+/// The run with a plan of its own in place of its strategy.
+study::Run with_plan(const study::Run& run, const std::string& plan) {
+  study::Run result = run;
+  result.name = "found";
+  result.plan = JsonReader::from_text(plan, "the order that was found");
+  return result;
+}
+
+int run_order(const std::vector<std::string>& line) {
+  Options options = order_options();
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  const double patience = asked.has("patience") ? asked.real("patience") : 10;
+  if (!(patience > 0)) throw UsageError("--patience: expected more than 0 seconds");
+  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Run& run = chosen_run(scenario, asked);
+  const strategies::Plan plan = study::plan_of(run);
+  search::PipelineCells cells;
+  try {
+    cells = search::cells_of(run, plan);
+  } catch (const InputError& error) {
+    throw study::located(run, error);
+  }
+  const auto found = search::best_repetend(cells.problem, {.patience = Seconds{patience}});
+  if (!found) {
+    fmt::print("{}", report::no_order(run, cells));
+    return check_failed;
+  }
+  const std::string text = strategies::file_text(search::with_order(plan, cells, *found));
+  std::vector<Output> outputs;
+  if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), text});
+  check_outputs(outputs, files_of(scenario));
+  const study::Outcome own = study::simulate_or_refuse(run, {}).outcome;
+  const study::Outcome with_found = study::simulate(with_plan(run, text), {}).outcome;
+  fmt::print(for_people(outputs), "{}", report::order_table(run, cells, *found, own, with_found));
+  write_below(outputs);
+  return done;
+}
+
+}  // namespace
+
+Command order() {
+  return {"order", "find the order of a pipeline's cells that repeats in the shortest time",
+          &run_order};
+}
+
+}  // namespace stratagem::commands

@@ -1,0 +1,113 @@
+// A picture of one period, then figures.
+#include "report/order_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "report/columns.hpp"
+#include "report/figure_text.hpp"
+#include "report/why.hpp"
+#include "report/wrapped.hpp"
+
+namespace stratagem::report {
+namespace {
+
+using search::Block;
+using search::PipelineCells;
+using search::Repetend;
+
+/// "F2+1": the cell of the micro-batch after the oldest that is under way.
+std::string label(const Block& block, int micro_batch) {
+  return micro_batch == 0 ? block.name : fmt::format("{}+{}", block.name, micro_batch);
+}
+
+/// One period from the moment when block 0 begins, unit by unit: each cell's label where it begins,
+/// a line where it goes on.
+std::string picture(const PipelineCells& cells, const Repetend& found) {
+  const auto& blocks = cells.problem.blocks;
+  const auto rounds = [&](std::size_t b) { return found.begins[b] / found.period; };
+  int most = 0;
+  std::size_t width = 1;
+  for (std::size_t b = 0; b < blocks.size(); ++b) most = std::max(most, rounds(b));
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    width = std::max(width, label(blocks[b], most - rounds(b)).size());
+  std::vector<std::vector<std::string>> rows(
+      cells.problem.limits.size(), std::vector<std::string>(found.period, std::string(width, '.')));
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    for (const int device : blocks[b].devices) {
+      for (int t = 0; t < blocks[b].span; ++t) {
+        std::string& unit = rows[device][(found.begins[b] + t) % found.period];
+        unit = t == 0 ? fmt::format("{:<{}}", label(blocks[b], most - rounds(b)), width)
+                      : std::string(width, '-');
+      }
+    }
+  }
+  std::string text;
+  for (std::size_t device = 0; device < rows.size(); ++device)
+    text += fmt::format("  {:<3} {}\n", device, fmt::join(rows[device], " "));
+  return text;
+}
+
+std::string proved(int found, int least, const std::string& what) {
+  if (found == least) return fmt::format("{} {}, and none is shorter", what, found);
+  return fmt::format("{} {}, and none is shorter than {} (the solver ran out of time)", what, found,
+                     least);
+}
+
+std::string simulated(const study::Outcome& own, const study::Outcome& found) {
+  std::vector<Column> columns = {{.heading = "order", .left = true}, {"time"}};
+  std::vector<Spent> spent;
+  std::vector<std::string> memory;
+  const auto add = [&](const std::string& name, const study::Outcome& outcome) {
+    if (!outcome.metrics) return;
+    const sim::Metrics& metrics = *outcome.metrics;
+    add_row(columns, {name, value_text("iteration_time", metrics.iteration_time.value)});
+    spent.push_back(
+        {metrics.iteration_time, metrics.exposed_communication, metrics.bubble_fraction});
+    memory.push_back(to_text(outcome.memory.used));
+  };
+  add("its own", own);
+  add("found", found);
+  for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
+  columns.push_back({"memory", memory});
+  std::string text = text_of(columns);
+  for (const study::Outcome* one : {&own, &found}) {
+    if (one->status != study::Outcome::Status::ok)
+      text += wrapped(fmt::format("{} order does not run: {}",
+                                  one == &own ? "its own" : "the found", one->reason),
+                      2);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string order_table(const study::Run& run, const PipelineCells& cells, const Repetend& found,
+                        const study::Outcome& own, const study::Outcome& with_found) {
+  std::string text =
+      fmt::format("The best order of the cells of \"{}\": they repeat every {} units of {}\n\n",
+                  run.name, found.period, to_text(cells.unit));
+  text += picture(cells, found) + "\n";
+  text += wrapped(fmt::format("A line for each class of devices; F2+1 is the forward cell of stage "
+                              "2 for the micro-batch after the oldest that is under way. {}. {}. "
+                              "Rounding to units changes a device's work by at most {:.1f} %.",
+                              proved(found.period, found.least_period, "Period"),
+                              proved(found.latency, found.least_latency, "A micro-batch takes"),
+                              100 * cells.rounding),
+                  2);
+  return text + "\nSimulated:\n\n" + simulated(own, with_found) + "\n" +
+         wrapped("Of the time " + std::string(shares_legend) + " Memory: of the fullest GPU.", 2);
+}
+
+std::string no_order(const study::Run& run, const PipelineCells& cells) {
+  return fmt::format(
+      "No order of the cells of \"{}\" ends: {}\n", run.name,
+      cells.problem.asked.empty()
+          ? "a device's memory does not hold what one micro-batch leaves"
+          : "its op-orders contradict each other, or memory does not hold what they keep");
+}
+
+}  // namespace stratagem::report

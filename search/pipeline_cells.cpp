@@ -1,0 +1,246 @@
+// From an outline of a plan's cells to blocks, and from a repetend to op-orders.
+#include "search/pipeline_cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/input_error.hpp"
+#include "lowering/outline.hpp"
+#include "sim/price.hpp"
+#include "strategies/language/expand.hpp"
+#include "study/bounds.hpp"
+#include "study/least_times.hpp"
+
+namespace stratagem::search {
+namespace {
+
+using lowering::Outline;
+using lowering::OutlinedCell;
+using placement::Cell;
+using placement::CellPass;
+
+/// What a device has for activations, in whole parts.
+constexpr std::int64_t parts = 1024;
+
+void refuse_unlike(const strategies::Plan& plan, const Outline& outline) {
+  const auto refuse_if = [](bool is_so, const std::string& what) {
+    if (is_so) throw InputError("", "", "a plan whose cells all repeat alike", what);
+  };
+  refuse_if(plan.copies().most() > 1, "copies of stages");
+  refuse_if(plan.slices() > 1, "token slices");
+  refuse_if(!plan.updates.flush, "iterations without a flush");
+  refuse_if(plan.residency.keeps_segments() || plan.residency.keeps_cells(),
+            "activations that wait elsewhere");
+  refuse_if(std::ranges::any_of(outline.cells, &OutlinedCell::pair), "cells that run together");
+}
+
+/// The cells of micro-batch 0, each as its device classes run it.
+using ByCell = std::map<Cell, std::vector<const OutlinedCell*>>;
+
+ByCell first_cells(const Outline& outline) {
+  ByCell cells;
+  for (const OutlinedCell& one : outline.cells) {
+    if (one.cell.micro_batch == 0) cells[one.cell].push_back(&one);
+  }
+  return cells;
+}
+
+/// Cells of the micro-batch that end before this one begins.
+std::vector<Cell> before(const Cell& cell, const std::vector<const OutlinedCell*>& classes,
+                         const std::map<int, Cell>& by_place, const strategies::Extent& extent) {
+  std::set<Cell> result;
+  for (const OutlinedCell* one : classes) {
+    for (const int place : one->reads) {
+      if (const auto read = by_place.find(place); read != by_place.end())
+        result.insert(read->second);
+    }
+  }
+  Cell own = cell;
+  if (cell.pass == CellPass::weight) own.pass = CellPass::backward;
+  if (cell.pass == CellPass::backward) {
+    own.pass = CellPass::forward;
+    own.repeat = extent.repeats - 1;
+  }
+  if (cell.pass == CellPass::forward && cell.stage == 0 && cell.repeat > 0)
+    own = {.stage = extent.stages - 1, .repeat = cell.repeat - 1};
+  if (own != cell) result.insert(own);
+  return {result.begin(), result.end()};
+}
+
+/// Times in whole units of which the busiest device works so many. The error is that of a device's
+/// cells, added up, as a share of the busiest one's work.
+struct Rounded {
+  double unit = 0;
+  std::vector<int> spans;
+  double error = 0;
+};
+
+Rounded rounded(const std::vector<study::Picoseconds>& times, const std::vector<Block>& blocks,
+                std::size_t devices, int units) {
+  std::vector<double> work(devices), error(devices);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    for (const int device : blocks[b].devices) work[device] += static_cast<double>(times[b]);
+  }
+  Rounded result{.unit = *std::ranges::max_element(work) / units};
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const double exact = static_cast<double>(times[b]) / result.unit;
+    result.spans.push_back(std::max(1, static_cast<int>(std::lround(exact))));
+    for (const int device : blocks[b].devices)
+      error[device] += std::abs(result.spans.back() - exact) / units;
+  }
+  result.error = *std::ranges::max_element(error);
+  return result;
+}
+
+/// As few units as leave an error of 5 %, or the least one: the solver's work grows with them.
+Rounded well_rounded(const std::vector<study::Picoseconds>& times, const std::vector<Block>& blocks,
+                     std::size_t devices) {
+  constexpr int most = 24;
+  constexpr double good = 0.05;
+  std::vector<int> count(devices);
+  for (const Block& block : blocks) {
+    for (const int device : block.devices) ++count[device];
+  }
+  const int least = *std::ranges::max_element(count);
+  Rounded best = rounded(times, blocks, devices, least);
+  for (int units = least + 1; units <= std::max(most, least) && best.error > good; ++units) {
+    Rounded other = rounded(times, blocks, devices, units);
+    if (other.error < best.error) best = std::move(other);
+  }
+  return best;
+}
+
+/// What each device class has for activations.
+std::vector<Bytes> room_of(const study::Run& run, const Outline& outline) {
+  std::vector<Bytes> rises(outline.always.size());
+  for (const OutlinedCell& cell : outline.cells) {
+    for (const int block : cell.blocks)
+      rises[cell.device_class] =
+          std::max(rises[cell.device_class], study::rise_of(outline.program.blocks[block]));
+  }
+  std::vector<Bytes> room;
+  for (std::size_t c = 0; c < rises.size(); ++c) {
+    room.push_back(run.profile.memory.size.value - run.profile.memory.context.value -
+                   outline.always[c] - rises[c]);
+    if (room.back() <= Bytes{}) {
+      throw InputError("", "", "a plan that leaves memory for activations on every device",
+                       "none beside parameters, gradients and states");
+    }
+  }
+  return room;
+}
+
+void add_held(PipelineCells& result, const ByCell& cells, const std::map<Cell, int>& numbers,
+              const std::vector<Bytes>& room) {
+  result.problem.limits.assign(room.size(), parts);
+  for (const auto& [cell, classes] : cells) {
+    Cell last{.stage = cell.stage, .pass = CellPass::weight};
+    if (!numbers.contains(last)) last.pass = CellPass::backward;
+    for (const OutlinedCell* one : classes) {
+      if (one->leaves <= Bytes{} || !numbers.contains(last)) continue;
+      const double share = one->leaves / room[one->device_class];
+      result.problem.held.push_back(
+          {.device = one->device_class,
+           .from = numbers.at(cell),
+           .to = numbers.at(last),
+           .amount = static_cast<std::int64_t>(std::ceil(share * parts))});
+    }
+  }
+}
+
+/// Rules of a plan file, as they are between micro-batches in the middle of so many.
+void add_asked(PipelineCells& result, const strategies::Plan& plan,
+               const std::map<Cell, int>& numbers) {
+  const strategies::CellOrders& orders = plan.orders();
+  if (!orders.chains.empty() || !orders.pairs.empty()) {
+    throw InputError("", "/primitives",
+                     "op-orders with arithmetic, such as F(i, m) before F(i, m+1)",
+                     "cells that are listed one by one");
+  }
+  strategies::Extent extent = plan.extent();
+  extent.micro_batches = 64;
+  std::set<std::tuple<int, int, int>> found;
+  for (const strategies::OrderRule& rule : orders.rules) {
+    for (const placement::Order& order : strategies::expand(rule, extent)) {
+      const auto number = [&](Cell cell) {
+        cell.micro_batch = 0;
+        const auto known = numbers.find(cell);
+        return known == numbers.end() ? -1 : known->second;
+      };
+      const bool in_the_middle = order.before.micro_batch == extent.micro_batches / 2;
+      const int one = number(order.before), other = number(order.after);
+      if (in_the_middle && one >= 0 && other >= 0)
+        found.emplace(one, other, order.after.micro_batch - order.before.micro_batch);
+    }
+  }
+  for (const auto& [one, other, lag] : found) result.problem.asked.push_back({one, other, lag});
+}
+
+/// "F2", "B0"; "F1(2)" is the first of several forward passes on stage 2.
+std::string name_of(const Cell& cell, const strategies::Extent& extent) {
+  const std::string pass = placement::to_text(cell.pass);
+  if (extent.repeats == 1 || cell.pass != CellPass::forward)
+    return pass + std::to_string(cell.stage);
+  return pass + std::to_string(cell.repeat + 1) + "(" + std::to_string(cell.stage) + ")";
+}
+
+}  // namespace
+
+PipelineCells cells_of(const study::Run& run, const strategies::Plan& plan) {
+  const Outline outline = lowering::outline(plan, run.stack, run.training);
+  refuse_unlike(plan, outline);
+  const sim::Prices prices =
+      sim::price(outline.program, run.profile, run.stack, run.cluster.gpus_per_node());
+  study::LeastTimes least(outline.program, prices, run);
+  const ByCell cells = first_cells(outline);
+  std::map<Cell, int> numbers;
+  std::map<int, Cell> by_place;
+  PipelineCells result;
+  for (const auto& [cell, classes] : cells) {
+    numbers.emplace(cell, static_cast<int>(numbers.size()));
+    result.kinds.push_back(cell);
+    by_place.emplace(classes.front()->place, cell);
+  }
+  std::vector<study::Picoseconds> times;
+  for (const auto& [cell, classes] : cells) {
+    Block block{.name = name_of(cell, plan.extent())};
+    study::Picoseconds longest = 0;
+    for (const OutlinedCell* one : classes) {
+      study::Picoseconds time = 0;
+      for (const int id : one->blocks) time += least.span(id, one->device_class);
+      longest = std::max(longest, time);
+      block.devices.push_back(one->device_class);
+    }
+    for (const Cell& earlier : before(cell, classes, by_place, plan.extent()))
+      block.after.push_back(numbers.at(earlier));
+    times.push_back(longest);
+    result.problem.blocks.push_back(std::move(block));
+  }
+  const Rounded whole = well_rounded(times, result.problem.blocks, outline.always.size());
+  for (std::size_t b = 0; b < times.size(); ++b) result.problem.blocks[b].span = whole.spans[b];
+  result.unit = Seconds{whole.unit * 1e-12};
+  result.rounding = whole.error;
+  add_held(result, cells, numbers, room_of(run, outline));
+  if (run.plan) add_asked(result, plan, numbers);
+  return result;
+}
+
+strategies::Plan with_order(const strategies::Plan& plan, const PipelineCells& cells,
+                            const Repetend& repetend) {
+  strategies::Plan result = plan;
+  result.forget_orders();
+  for (const auto& device : unrolled(cells.problem, repetend, plan.micro_batches)) {
+    std::vector<Cell> chain;
+    for (const OrderedBlock& one : device) {
+      chain.push_back(cells.kinds[one.block]);
+      chain.back().micro_batch = one.micro_batch;
+    }
+    result.chain(std::move(chain));
+  }
+  return result;
+}
+
+}  // namespace stratagem::search
