@@ -26,7 +26,7 @@ Options order_options() {
   options.text("run", "the run whose cells to order (default: the first)", "");
   options.text("as-plan",
                "write a plan file with the order, for \"plan\" in place of \"strategy\"");
-  options.real("patience", "seconds for each question to the solver (default: 10)");
+  options.whole("effort", "millions of steps of the solver for each question", 5);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
@@ -43,8 +43,9 @@ int run_order(const std::vector<std::string>& line) {
   Options options = order_options();
   const Arguments asked(options, line);
   if (asked.helped()) return done;
-  const double patience = asked.has("patience") ? asked.real("patience") : 10;
-  if (!(patience > 0)) throw UsageError("--patience: expected more than 0 seconds");
+  constexpr int million = 1'000'000, most = 4'000;
+  if (asked.whole("effort") < 1 || asked.whole("effort") > most)
+    throw UsageError(fmt::format("--effort: expected 1 to {}", most));
   const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
   const study::Run& run = chosen_run(scenario, asked);
   const strategies::Plan plan = study::plan_of(run);
@@ -54,7 +55,8 @@ int run_order(const std::vector<std::string>& line) {
   } catch (const InputError& error) {
     throw study::located(run, error);
   }
-  const auto found = search::best_repetend(cells.problem, {.patience = Seconds{patience}});
+  const auto found = search::best_repetend(
+      cells.problem, {.effort = static_cast<unsigned>(asked.whole("effort")) * million});
   if (!found) {
     fmt::print("{}", report::no_order(run, cells));
     return check_failed;

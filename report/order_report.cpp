@@ -53,7 +53,7 @@ std::string picture(const PipelineCells& cells, const Repetend& found) {
 
 std::string proved(int found, int least, const std::string& what) {
   if (found == least) return fmt::format("{} {}, and none is shorter", what, found);
-  return fmt::format("{} {}, and none is shorter than {} (the solver ran out of time)", what, found,
+  return fmt::format("{} {}, and none is shorter than {} (the solver gave up)", what, found,
                      least);
 }
 

@@ -9,10 +9,12 @@
 
 #include "base/input_error.hpp"
 #include "lowering/outline.hpp"
+#include "sim/device_memory.hpp"
 #include "sim/price.hpp"
 #include "strategies/language/expand.hpp"
 #include "study/bounds.hpp"
 #include "study/least_times.hpp"
+#include "study/plan_of.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -25,16 +27,37 @@ using placement::CellPass;
 /// What a device has for activations, in whole parts.
 constexpr std::int64_t parts = 1024;
 
-void refuse_unlike(const strategies::Plan& plan, const Outline& outline) {
+void refuse_unlike(const strategies::Plan& plan) {
   const auto refuse_if = [](bool is_so, const std::string& what) {
     if (is_so) throw InputError("", "", "a plan whose cells all repeat alike", what);
   };
   refuse_if(plan.copies().most() > 1, "copies of stages");
   refuse_if(plan.slices() > 1, "token slices");
   refuse_if(!plan.updates.flush, "iterations without a flush");
+  refuse_if(!plan.orders().together.empty(), "cells that run together");
   refuse_if(plan.residency.keeps_segments() || plan.residency.keeps_cells(),
             "activations that wait elsewhere");
-  refuse_if(std::ranges::any_of(outline.cells, &OutlinedCell::pair), "cells that run together");
+}
+
+/// Cells take the same time and leave the same behind in any order, so one that always exists will
+/// do: one cell after another.
+strategies::Plan one_by_one(const strategies::Plan& plan) {
+  strategies::Plan result = plan;
+  result.forget_orders();
+  std::vector<Cell> cells;
+  const strategies::Extent extent = plan.extent();
+  for (int m = 0; m < extent.micro_batches; ++m) {
+    for (int repeat = 0; repeat < extent.repeats; ++repeat) {
+      for (int stage = 0; stage < extent.stages; ++stage)
+        cells.push_back({.stage = stage, .micro_batch = m, .repeat = repeat});
+    }
+    for (int stage = extent.stages; stage-- > 0;) {
+      cells.push_back({stage, m, CellPass::backward});
+      if (plan.splits_backward(stage, m)) cells.push_back({stage, m, CellPass::weight});
+    }
+  }
+  result.chain(std::move(cells));
+  return result;
 }
 
 /// The cells of micro-batch 0, each as its device classes run it.
@@ -114,18 +137,26 @@ Rounded well_rounded(const std::vector<study::Picoseconds>& times, const std::ve
 }
 
 /// What each device class has for activations.
-std::vector<Bytes> room_of(const study::Run& run, const Outline& outline) {
-  std::vector<Bytes> rises(outline.always.size());
+std::vector<Bytes> room_of(const study::Run& run, const strategies::Plan& plan,
+                           const Outline& outline) {
+  const program::Program program = study::program_of(run, plan);
+  std::vector<Bytes> room(outline.always.size());
+  for (std::size_t d = program.devices.size(); d-- > 0;) {
+    const int device = static_cast<int>(d), on = program.devices[d].sequence;
+    const sim::DeviceMemory beside =
+        sim::memory_beside(program, device, run.profile, run.stack, study::groups_beside(run));
+    room[on] = run.profile.memory.size.value - outline.always[on] - beside.context -
+               beside.communicators - beside.workspace;
+  }
+  std::vector<Bytes> rises(room.size());
   for (const OutlinedCell& cell : outline.cells) {
     for (const int block : cell.blocks)
       rises[cell.device_class] =
           std::max(rises[cell.device_class], study::rise_of(outline.program.blocks[block]));
   }
-  std::vector<Bytes> room;
-  for (std::size_t c = 0; c < rises.size(); ++c) {
-    room.push_back(run.profile.memory.size.value - run.profile.memory.context.value -
-                   outline.always[c] - rises[c]);
-    if (room.back() <= Bytes{}) {
+  for (std::size_t c = 0; c < room.size(); ++c) {
+    room[c] -= rises[c];
+    if (room[c] <= Bytes{}) {
       throw InputError("", "", "a plan that leaves memory for activations on every device",
                        "none beside parameters, gradients and states");
     }
@@ -190,8 +221,9 @@ std::string name_of(const Cell& cell, const strategies::Extent& extent) {
 }  // namespace
 
 PipelineCells cells_of(const study::Run& run, const strategies::Plan& plan) {
-  const Outline outline = lowering::outline(plan, run.stack, run.training);
-  refuse_unlike(plan, outline);
+  refuse_unlike(plan);
+  const strategies::Plan any = one_by_one(plan);
+  const Outline outline = lowering::outline(any, run.stack, run.training);
   const sim::Prices prices =
       sim::price(outline.program, run.profile, run.stack, run.cluster.gpus_per_node());
   study::LeastTimes least(outline.program, prices, run);
@@ -223,7 +255,7 @@ PipelineCells cells_of(const study::Run& run, const strategies::Plan& plan) {
   for (std::size_t b = 0; b < times.size(); ++b) result.problem.blocks[b].span = whole.spans[b];
   result.unit = Seconds{whole.unit * 1e-12};
   result.rounding = whole.error;
-  add_held(result, cells, numbers, room_of(run, outline));
+  add_held(result, cells, numbers, room_of(run, any, outline));
   if (run.plan) add_asked(result, plan, numbers);
   return result;
 }

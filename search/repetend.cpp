@@ -60,10 +60,10 @@ std::vector<int> earliest_begins(const Repeating& problem) {
 /// phase + period * round.
 class Question {
  public:
-  Question(const Repeating& problem, int period, Seconds patience)
+  Question(const Repeating& problem, int period, unsigned effort)
       : problem_(problem), period_(period), solver_(context_) {
     z3::params params(context_);
-    params.set("timeout", static_cast<unsigned>(1e3 * patience.value));
+    params.set("rlimit", effort);
     solver_.set(params);
     const int blocks = static_cast<int>(problem.blocks.size());
     for (int b = 0; b < blocks; ++b) add_block(b);
@@ -336,8 +336,8 @@ void shorten(Question& question, const Repeating& problem, Repetend& found) {
 
 /// The best schedule of a period. Which device needs a limit on what it holds at any time is seen
 /// when a schedule breaks it: what is impossible without that limit is so with it.
-z3::check_result solve(const Repeating& problem, Seconds patience, int slowest, Repetend& found) {
-  Question question(problem, found.period, patience);
+z3::check_result solve(const Repeating& problem, unsigned effort, int slowest, Repetend& found) {
+  Question question(problem, found.period, effort);
   const auto known = best_listed(problem, found.period);
   while (true) {
     if (known) {
@@ -370,7 +370,7 @@ std::optional<Repetend> best_repetend(const Repeating& problem, const RepetendOp
     found.least_latency = longest_way;
     // Between a block and the next there is no reason to wait for a whole period.
     const int slowest = longest + blocks * (found.period - 1);
-    const z3::check_result result = solve(problem, options.patience, slowest, found);
+    const z3::check_result result = solve(problem, options.effort, slowest, found);
     if (result == z3::sat) return found;
     if (result == z3::unsat && found.least_period == found.period) ++found.least_period;
   }

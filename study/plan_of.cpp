@@ -65,6 +65,20 @@ program::Program program_of(const Run& run, const strategies::Plan& plan) {
   return lowering::lower(plan, run.stack, run.training, {.link = link, .memory = memory});
 }
 
+std::vector<int> groups_beside(const Run& run) {
+  const strategies::Options& degrees = run.options;
+  const std::map<cost::RankGroup, int> ranks = {
+      {cost::RankGroup::world, run.gpus},
+      {cost::RankGroup::data, degrees.data},
+      {cost::RankGroup::tensor, degrees.tensor},
+      {cost::RankGroup::pipeline, degrees.pipeline},
+      {cost::RankGroup::model, degrees.tensor * degrees.pipeline}};
+  std::vector<int> sizes;
+  for (const auto& [group, number] : cost::rules_of<cost::Communicators>(run.stack))
+    sizes.insert(sizes.end(), number, ranks.at(group));
+  return sizes;
+}
+
 InputError located(const Run& run, const InputError& error) {
   if (!error.file.empty()) return error;
   const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");

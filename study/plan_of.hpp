@@ -1,6 +1,8 @@
 // The plan and the program of a run, whether a strategy composes it or a file has it.
 #pragma once
 
+#include <vector>
+
 #include "base/input_error.hpp"
 #include "program/program.hpp"
 #include "strategies/plan/plan.hpp"
@@ -15,6 +17,10 @@ strategies::Plan plan_of(const Run& run);
 /// What a run's plan becomes. Throws InputError for a plan that cannot be lowered, or for which the
 /// run's cluster or profile lacks something.
 program::Program program_of(const Run& run, const strategies::Plan& plan);
+
+/// How many ranks the groups have that the stack communicates in beside the plan's collectives. A
+/// plan file has no degrees: of it only the group of all ranks is known.
+std::vector<int> groups_beside(const Run& run);
 
 /// Adds the file to the error of a plan, which does not know its file. An error that names a file
 /// already stays as it is.

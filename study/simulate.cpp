@@ -53,22 +53,6 @@ void judge_memory(Outcome& outcome, const Run& run) {
   outcome.tight.clear();
 }
 
-/// How many ranks the groups have that the stack communicates in beside the plan's collectives. A
-/// plan file has no degrees: of it only the group of all ranks is known.
-std::vector<int> groups_beside(const Run& run) {
-  const strategies::Options& degrees = run.options;
-  const std::map<cost::RankGroup, int> ranks = {
-      {cost::RankGroup::world, run.gpus},
-      {cost::RankGroup::data, degrees.data},
-      {cost::RankGroup::tensor, degrees.tensor},
-      {cost::RankGroup::pipeline, degrees.pipeline},
-      {cost::RankGroup::model, degrees.tensor * degrees.pipeline}};
-  std::vector<int> sizes;
-  for (const auto& [group, number] : cost::rules_of<cost::Communicators>(run.stack))
-    sizes.insert(sizes.end(), number, ranks.at(group));
-  return sizes;
-}
-
 /// Of the GPU that is farthest from its processor.
 Seconds host_links(const topology::Cluster& cluster) {
   Seconds slowest;
