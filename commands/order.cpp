@@ -1,11 +1,9 @@
 // `stratagem order`: the best order of a pipeline's cells.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "base/quantity_text.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
@@ -31,7 +29,8 @@ Options order_options() {
   return options;
 }
 
-/// The run with a plan of its own in place of its strategy.
+/// The run with a plan of its own in place of its strategy, whose degrees still say which groups
+/// have communicators.
 study::Run with_plan(const study::Run& run, const std::string& plan) {
   study::Run result = run;
   result.name = "found";
@@ -48,6 +47,9 @@ int run_order(const std::vector<std::string>& line) {
     throw UsageError(fmt::format("--effort: expected 1 to {}", most));
   const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
   const study::Run& run = chosen_run(scenario, asked);
+  std::vector<Output> outputs;
+  if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), {}});
+  check_outputs(outputs, files_of(scenario));
   const strategies::Plan plan = study::plan_of(run);
   search::PipelineCells cells;
   try {
@@ -62,11 +64,9 @@ int run_order(const std::vector<std::string>& line) {
     return check_failed;
   }
   const std::string text = strategies::file_text(search::with_order(plan, cells, *found));
-  std::vector<Output> outputs;
-  if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), text});
-  check_outputs(outputs, files_of(scenario));
+  for (Output& output : outputs) output.text = text;
   const study::Outcome own = study::simulate_or_refuse(run, {}).outcome;
-  const study::Outcome with_found = study::simulate(with_plan(run, text), {}).outcome;
+  const study::Outcome with_found = study::simulate_or_refuse(with_plan(run, text), {}).outcome;
   fmt::print(for_people(outputs), "{}", report::order_table(run, cells, *found, own, with_found));
   write_below(outputs);
   return done;

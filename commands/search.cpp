@@ -102,7 +102,9 @@ int run_search(const std::vector<std::string>& line) {
   if (asked.has("json")) outputs.push_back({asked.text("json"), {}});
   if (asked.has("plans"))
     outputs.push_back({asked.text("plans"), {}, " (for simulate and execute)"});
-  check_outputs(outputs, {space.file()});
+  std::vector<std::string> inputs = {space.file()};
+  if (asked.has("store")) inputs.push_back(asked.text("store"));
+  check_outputs(outputs, inputs);
   std::optional<search::Store> store;
   if (asked.has("store")) store.emplace(asked.text("store"), search::context_of(space));
   const search::SweepOptions how{.objective = objective(asked),

@@ -53,8 +53,7 @@ std::string picture(const PipelineCells& cells, const Repetend& found) {
 
 std::string proved(int found, int least, const std::string& what) {
   if (found == least) return fmt::format("{} {}, and none is shorter", what, found);
-  return fmt::format("{} {}, and none is shorter than {} (the solver gave up)", what, found,
-                     least);
+  return fmt::format("{} {}, and none is shorter than {} (the solver gave up)", what, found, least);
 }
 
 std::string simulated(const study::Outcome& own, const study::Outcome& found) {

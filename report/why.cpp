@@ -21,28 +21,28 @@ std::string change_text(const study::Gain& gain, Seconds now) {
   return fmt::format("{:+.1f} %", 100 * (*gain.iteration_time / now - 1));
 }
 
-/// What there would be twice of, as people call it.
-std::string heading_of(std::string name) {
-  std::ranges::replace(name, '_', ' ');
-  return name == "gpus" ? "GPUs" : name;
+/// As people call it.
+std::string words_of(std::string resource) {
+  std::ranges::replace(resource, '_', ' ');
+  return resource == "gpus" ? "GPUs" : resource;
 }
 
-/// What a buyer of the same GPUs could change: more of them always help.
+/// The largest gain that can be seen, but for that from more GPUs.
 std::string helps_most(const Explained& run) {
-  const Seconds now = run.outcome->metrics->iteration_time;
-  const study::Gain* most = nullptr;
+  constexpr double seen = 0.9995;
+  Seconds least = seen * run.outcome->metrics->iteration_time;
+  std::string most = "none";
   for (const study::Gain& gain : run.gains) {
-    if (gain.of == "gpus" || !gain.iteration_time || *gain.iteration_time >= now) continue;
-    if (most == nullptr || *gain.iteration_time < *most->iteration_time) most = &gain;
+    if (gain.of == "gpus" || !gain.iteration_time || *gain.iteration_time >= least) continue;
+    least = *gain.iteration_time;
+    most = words_of(gain.of);
   }
-  std::string name = most == nullptr ? "none" : most->of;
-  std::ranges::replace(name, '_', ' ');
-  return name;
+  return most;
 }
 
 std::vector<Column> gain_columns(const std::vector<Explained>& runs) {
   std::vector<Column> columns;
-  for (const study::Gain& gain : runs.front().gains) columns.push_back({heading_of(gain.of)});
+  for (const study::Gain& gain : runs.front().gains) columns.push_back({words_of(gain.of)});
   columns.push_back({"helps most"});
   for (const Explained& run : runs) {
     std::vector<std::string> texts;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <tuple>
@@ -37,6 +38,14 @@ void refuse_unlike(const strategies::Plan& plan) {
   refuse_if(!plan.orders().together.empty(), "cells that run together");
   refuse_if(plan.residency.keeps_segments() || plan.residency.keeps_cells(),
             "activations that wait elsewhere");
+  refuse_if(
+      !plan.divided(strategies::Keep::What::checkpoints, strategies::Keep::Between::passes).empty(),
+      "checkpoints that are divided");
+  for (int stage = 0; stage < plan.extent().stages; ++stage) {
+    for (int m = 1; m < plan.micro_batches; ++m)
+      refuse_if(plan.splits_backward(stage, m) != plan.splits_backward(stage, 0),
+                "backward cells of which some are split");
+  }
 }
 
 /// Cells take the same time and leave the same behind in any order, so one that always exists will
@@ -145,7 +154,7 @@ std::vector<Bytes> room_of(const study::Run& run, const strategies::Plan& plan,
     const int device = static_cast<int>(d), on = program.devices[d].sequence;
     const sim::DeviceMemory beside =
         sim::memory_beside(program, device, run.profile, run.stack, study::groups_beside(run));
-    room[on] = run.profile.memory.size.value - outline.always[on] - beside.context -
+    room[on] = run.profile.memory.size.value - outline.at_steps[on] - beside.context -
                beside.communicators - beside.workspace;
   }
   std::vector<Bytes> rises(room.size());
@@ -182,29 +191,46 @@ void add_held(PipelineCells& result, const ByCell& cells, const std::map<Cell, i
   }
 }
 
-/// Rules of a plan file, as they are between micro-batches in the middle of so many.
+/// Orders by cells of micro-batch 0 (`before`, `after`) and how many micro-batches later `after` is.
+using Lags = std::map<std::tuple<Cell, Cell, int>, int>;
+
+/// How often a rule says each.
+Lags lags_of(const strategies::OrderRule& rule, const strategies::Extent& extent) {
+  Lags lags;
+  for (const placement::Order& order : strategies::expand(rule, extent)) {
+    Cell before = order.before, after = order.after;
+    const int lag = after.micro_batch - before.micro_batch;
+    before.micro_batch = after.micro_batch = 0;
+    ++lags[{before, after, lag}];
+  }
+  return lags;
+}
+
+/// Rules of a plan file, which must say the same of all micro-batches, however many there are.
 void add_asked(PipelineCells& result, const strategies::Plan& plan,
                const std::map<Cell, int>& numbers) {
   const strategies::CellOrders& orders = plan.orders();
-  if (!orders.chains.empty() || !orders.pairs.empty()) {
-    throw InputError("", "/primitives",
-                     "op-orders with arithmetic, such as F(i, m) before F(i, m+1)",
-                     "cells that are listed one by one");
-  }
-  strategies::Extent extent = plan.extent();
-  extent.micro_batches = 64;
+  const std::string expected =
+      "op-orders that say the same of all micro-batches, such as F(i, m) "
+      "before F(i, m+1)";
+  if (!orders.chains.empty() || !orders.pairs.empty())
+    throw InputError("", "/primitives", expected, "cells that are listed one by one");
+  strategies::Extent many = plan.extent();
+  many.micro_batches = std::max(64, 2 * plan.micro_batches);
   std::set<std::tuple<int, int, int>> found;
   for (const strategies::OrderRule& rule : orders.rules) {
-    for (const placement::Order& order : strategies::expand(rule, extent)) {
-      const auto number = [&](Cell cell) {
-        cell.micro_batch = 0;
-        const auto known = numbers.find(cell);
-        return known == numbers.end() ? -1 : known->second;
-      };
-      const bool in_the_middle = order.before.micro_batch == extent.micro_batches / 2;
-      const int one = number(order.before), other = number(order.after);
-      if (in_the_middle && one >= 0 && other >= 0)
-        found.emplace(one, other, order.after.micro_batch - order.before.micro_batch);
+    const Lags lags = lags_of(rule, many);
+    const auto refuse = [&] {
+      throw InputError("", rule.path, expected, rule.before + " before " + rule.after);
+    };
+    for (const auto& [order, times] : lags) {
+      const auto& [before, after, lag] = order;
+      if (times != many.micro_batches - std::abs(lag)) refuse();
+      if (numbers.contains(before) && numbers.contains(after))
+        found.emplace(numbers.at(before), numbers.at(after), lag);
+    }
+    for (const auto& [order, times] : lags_of(rule, plan.extent())) {
+      if (!lags.contains(order)) refuse();
     }
   }
   for (const auto& [one, other, lag] : found) result.problem.asked.push_back({one, other, lag});

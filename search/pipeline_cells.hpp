@@ -18,9 +18,8 @@ namespace stratagem::search {
 ///   after    cells whose results it reads
 ///   held     what a forward cell leaves on a device until the end of the micro-batch's last
 ///            backward cell there, in 1024ths of what a device has for it: its memory without what
-///            lives there all the time and what one block needs meanwhile
-///   asked    of a plan file the op-orders with arithmetic, as they are between micro-batches far
-///            from the first and the last. Orders of a strategy's schedule are what is sought.
+///            lives there when steps begin, and what one block needs meanwhile
+///   asked    of a plan file the op-orders. Orders of a strategy's schedule are what is sought.
 struct PipelineCells {
   Repeating problem;
   std::vector<placement::Cell> kinds;  ///< of the blocks
@@ -32,8 +31,8 @@ struct PipelineCells {
 
 /// Expects a run that is not refused, and its plan. Throws InputError for plans whose cells do not
 /// all repeat alike: with copies of stages, token slices, paired cells, no flush, activations that
-/// wait elsewhere, or a plan file that lists cells one by one; and where a device has no memory for
-/// activations.
+/// wait elsewhere or in parts, backward cells of which some are split, or op-orders of a plan file
+/// that do not say the same of all micro-batches; and where a device has no memory for activations.
 PipelineCells cells_of(const study::Run& run, const strategies::Plan& plan);
 
 /// The plan with the found order in place of its own.

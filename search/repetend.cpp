@@ -82,7 +82,7 @@ class Question {
     for (int b = 0; b < blocks; ++b) solver_.add(end(b) <= last_);
   }
 
-  /// Most is held right after something has begun to be.
+  /// What is held is most when one more begins to be held, so it is looked at there.
   void limit(int device) {
     const std::vector<const Held*> here = held_on(device);
     for (const Held* now : here) {
@@ -146,8 +146,7 @@ class Question {
     solver_.add(end(one.to) - begin(one.from) <= context_.int_val(most) * period_);
   }
 
-  /// 1 if block `now` begins in an earlier phase than that in which `shift` after the begin of `b`
-  /// lies, else 0; and how many periods pass within that shift.
+  /// 1 if block `now` begins in an earlier phase than `shift` after the begin of `b` has, else 0.
   z3::expr earlier(int now, int b, int shift) {
     const std::string name = "earlier" + std::to_string(helpers_++);
     const z3::expr is = context_.bool_const(name.c_str());
@@ -159,6 +158,7 @@ class Question {
     }
     return z3::ite(is, context_.int_val(1), context_.int_val(0));
   }
+  /// How many periods end within `shift` after the begin of `b`.
   z3::expr carried(int b, int shift) {
     z3::expr sum = context_.int_val(0);
     for (int phase = 0; phase < period_; ++phase) {
@@ -200,10 +200,10 @@ class Question {
 };
 
 int latency_of(const Repeating& problem, const std::vector<int>& begins) {
-  int latency = 0;
+  int last = 0;
   for (std::size_t b = 0; b < begins.size(); ++b)
-    latency = std::max(latency, begins[b] + problem.blocks[b].span);
-  return latency;
+    last = std::max(last, begins[b] + problem.blocks[b].span);
+  return last - *std::ranges::min_element(begins);
 }
 
 int floor_of(int time, int period) {
@@ -306,20 +306,19 @@ std::optional<Repetend> best_listed(const Repeating& problem, int period) {
 }
 
 /// Takes the solver's schedule, or what is left of it without needless waits, unless that breaks a
-/// limit.
+/// limit: the solver keeps those that it knows.
 void take(const Question& question, const Repeating& problem, Repetend& found) {
   found.begins = question.begins();
   found.latency = latency_of(problem, found.begins);
   found.peaks = peaks_of(problem, found);
   Repetend sooner = earliest(problem, found);
-  if (within_limits(problem, sooner) || !within_limits(problem, found)) found = std::move(sooner);
+  if (within_limits(problem, sooner)) found = std::move(sooner);
 }
 
 /// The shortest latency of a period that has a schedule: what lies between that of the schedule that
 /// is known and what is proved to be too short is halved. `found` has the former, and in
 /// least_latency the latter.
 void shorten(Question& question, const Repeating& problem, Repetend& found) {
-  bool proved = true;
   int low = found.least_latency;
   while (low < found.latency) {
     const int middle = low + (found.latency - low) / 2;
@@ -328,8 +327,7 @@ void shorten(Question& question, const Repeating& problem, Repetend& found) {
       take(question, problem, found);
     } else {
       low = middle + 1;
-      proved = proved && result == z3::unsat;
-      if (proved) found.least_latency = low;
+      if (result == z3::unsat) found.least_latency = low;
     }
   }
 }
@@ -339,6 +337,7 @@ void shorten(Question& question, const Repeating& problem, Repetend& found) {
 z3::check_result solve(const Repeating& problem, unsigned effort, int slowest, Repetend& found) {
   Question question(problem, found.period, effort);
   const auto known = best_listed(problem, found.period);
+  std::vector<bool> limited(problem.limits.size());
   while (true) {
     if (known) {
       found.begins = known->begins;
@@ -352,15 +351,26 @@ z3::check_result solve(const Repeating& problem, unsigned effort, int slowest, R
     shorten(question, problem, found);
     if (within_limits(problem, found)) return z3::sat;
     for (int device = 0; device < devices_of(problem); ++device) {
-      if (found.peaks[device] > problem.limits[device]) question.limit(device);
+      if (found.peaks[device] <= problem.limits[device]) continue;
+      expects(!limited[device], "a schedule keeps the limits that the solver knows");
+      question.limit(device);
+      limited[device] = true;
     }
   }
+}
+
+/// How many micro-batches later than in time for its own something may have to begin.
+int asked_for(const Repeating& problem) {
+  return std::accumulate(problem.asked.begin(), problem.asked.end(), 0,
+                         [](int sum, const Asked& asked) { return sum + std::max(0, -asked.lag); });
 }
 
 }  // namespace
 
 std::optional<Repetend> best_repetend(const Repeating& problem, const RepetendOptions& options) {
   expects(!problem.blocks.empty(), "a micro-batch has a block");
+  const auto too_large = [&](const Held& one) { return one.amount > problem.limits[one.device]; };
+  if (std::ranges::any_of(problem.held, too_large)) return std::nullopt;
   const int blocks = static_cast<int>(problem.blocks.size());
   // One micro-batch after another is the longest period that could be of use.
   const int longest = whole_work(problem);
@@ -368,13 +378,22 @@ std::optional<Repetend> best_repetend(const Repeating& problem, const RepetendOp
   Repetend found{.least_period = work_of_busiest(problem)};
   for (found.period = found.least_period; found.period <= longest; ++found.period) {
     found.least_latency = longest_way;
-    // Between a block and the next there is no reason to wait for a whole period.
-    const int slowest = longest + blocks * (found.period - 1);
+    // Between a block and the next there is no reason to wait for a whole period, unless micro-batches
+    // between them are asked for.
+    const int slowest = longest + blocks * (found.period - 1) + found.period * asked_for(problem);
     const z3::check_result result = solve(problem, options.effort, slowest, found);
-    if (result == z3::sat) return found;
+    if (result == z3::sat) {
+      const int first = *std::ranges::min_element(found.begins);
+      for (int& begin : found.begins) begin -= first;
+      return found;
+    }
     if (result == z3::unsat && found.least_period == found.period) ++found.least_period;
   }
-  return std::nullopt;
+  if (found.least_period == found.period) return std::nullopt;
+  throw InputError("", "",
+                   "more effort of the solver, which neither found an order nor proved that "
+                   "there is none",
+                   "");
 }
 
 std::vector<std::vector<OrderedBlock>> unrolled(const Repeating& problem, const Repetend& repetend,

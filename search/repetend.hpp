@@ -22,7 +22,7 @@ struct Held {
   int device = 0;
   int from = 0;
   int to = 0;
-  std::int64_t amount = 1;
+  std::int64_t amount = 1;  ///< at least 1
 };
 
 /// An order that is asked for: `before` of a micro-batch ends before `after` of the micro-batch
@@ -49,7 +49,7 @@ struct RepetendOptions {
 /// Micro-batch m begins block b at begins[b] + m * period.
 struct Repetend {
   int period = 0;
-  std::vector<int> begins;  ///< the least of them is at least 0
+  std::vector<int> begins;  ///< the least of them is 0
   int latency = 0;          ///< from the first begin of a micro-batch to its last end
   int least_period = 0;     ///< no shorter one is possible: `period` itself, if it was proved
   int least_latency = 0;    ///< likewise, of those with this period
@@ -60,10 +60,11 @@ struct Repetend {
 /// The shortest period, and of the schedules with that the shortest latency: with N micro-batches
 /// all has been done after (N - 1) * period + latency. All cells of a device are disjoint, modulo
 /// the period. Nothing if the limits let no micro-batch through, or what is asked contradicts
-/// itself. Asks Z3, period by period from the busiest device's work on; where it gives up, the
-/// result says what was proved. Source: Lin et al., Tessel, HPCA 2024, section 4, whose repetend is
-/// one period; that all micro-batches repeat one pattern is also what Qi et al., Pipeline
-/// Parallelism with Controllable Memory (NeurIPS 2024) call a building block.
+/// itself. Asks Z3, period by period from the busiest device's work on. Where it gives up, the result
+/// says what was proved; if it does so without any schedule, InputError is thrown. Source: Lin et
+/// al., Tessel, HPCA 2024, section 4, whose repetend is one period; that all micro-batches repeat
+/// one pattern is also what Qi et al., Pipeline Parallelism with Controllable Memory (NeurIPS 2024)
+/// call a building block.
 std::optional<Repetend> best_repetend(const Repeating& problem, const RepetendOptions& = {});
 
 /// The blocks of each device in the order in which `micro_batches` micro-batches run them.

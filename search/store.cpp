@@ -21,6 +21,12 @@ struct Close {
 };
 using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
+/// Makes a statement ready for the next time, also where this one fails.
+struct Reset {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_reset(statement); }
+};
+using Running = std::unique_ptr<sqlite3_stmt, Reset>;
+
 }  // namespace
 
 struct Store::Database {
@@ -62,21 +68,23 @@ struct Store::Database {
     return step(statement) ? sqlite3_column_int64(statement.get(), 0) : 0;
   }
 
-  /// Makes the tables of a file that has none.
+  /// Makes the tables of a file that has none. Nothing of a file that is no store changes.
   void begin() const {
+    run("BEGIN IMMEDIATE");
     const std::int64_t application = number("PRAGMA application_id");
     const bool empty = number("SELECT count(*) FROM sqlite_master") == 0;
     if (application != ours && !(application == 0 && empty))
       throw InputError(file, "", "a store of `stratagem search`", "another SQLite file");
     if (!empty && number("PRAGMA user_version") != version)
       throw InputError(file, "", "a store of this version of `stratagem search`", "another one's");
-    run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-        "BEGIN IMMEDIATE;"
-        "CREATE TABLE IF NOT EXISTS contexts (id INTEGER PRIMARY KEY, text TEXT UNIQUE NOT NULL);"
+    run("CREATE TABLE IF NOT EXISTS contexts (id INTEGER PRIMARY KEY, text TEXT UNIQUE NOT NULL);"
         "CREATE TABLE IF NOT EXISTS answers (context INTEGER NOT NULL, question TEXT NOT NULL,"
         " answer TEXT NOT NULL, PRIMARY KEY (context, question)) WITHOUT ROWID;"
         "PRAGMA application_id = " +
-        std::to_string(ours) + "; PRAGMA user_version = " + std::to_string(version) + "; COMMIT;");
+        std::to_string(ours) + "; PRAGMA user_version = " + std::to_string(version) +
+        "; COMMIT; PRAGMA synchronous = NORMAL");
+    // Faster, and remembered by the file. It may fail while another process is at it.
+    sqlite3_exec(handle.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
   }
   /// The number of a context, which is new or was there.
   [[nodiscard]] std::int64_t number_of(const std::string& text) const {
@@ -111,23 +119,23 @@ Store::~Store() = default;
 std::optional<std::string> Store::find(const std::string& question) const {
   const std::scoped_lock lock(database_->mutex);
   const Statement& finding = database_->finding;
+  const Running running(finding.get());
   database_->bind(finding, 1, question);
   std::optional<std::string> answer;
   if (database_->step(finding)) {
     const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(finding.get(), 0));
     answer.emplace(text, sqlite3_column_bytes(finding.get(), 0));
   }
-  sqlite3_reset(finding.get());
   return answer;
 }
 
 void Store::keep(const std::string& question, const std::string& answer) {
   const std::scoped_lock lock(database_->mutex);
   const Statement& keeping = database_->keeping;
+  const Running running(keeping.get());
   database_->bind(keeping, 1, question);
   database_->bind(keeping, 2, answer);
   static_cast<void>(database_->step(keeping));
-  sqlite3_reset(keeping.get());
 }
 
 }  // namespace stratagem::search

@@ -81,10 +81,19 @@ class Sweep {
       for_each_index(some.size(), options_.threads,
                      [&](std::size_t i) { some[i] = bounded(space_, first + i, options_.store); });
       const bool read = std::ranges::any_of(some, &Bounded::read);
+      read_ = read_ || read;
       for (std::size_t i = 0; i < some.size(); ++i) sort_out(first + i, some[i]);
       if (read) space_.finish();
       tell();
     }
+    if (!read_ && options_.store != nullptr) finish_unread();
+  }
+
+  /// The store knew all of it, so nobody has asked for the keys of the defaults yet.
+  void finish_unread() {
+    for (std::size_t number = 0; number < space_.size() && !read_; ++number)
+      read_ = bounded(space_, number).read;
+    if (read_) space_.finish();
   }
 
   void sort_out(std::size_t number, const Bounded& one) {
@@ -204,6 +213,7 @@ class Sweep {
   /// That may fit, by the least that they can score and their number.
   std::map<std::pair<double, std::size_t>, Candidate> candidates_;
   std::size_t bounded_ = 0;
+  bool read_ = false;  ///< has any combination been read?
   Swept result_;
 };
 

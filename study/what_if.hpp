@@ -14,7 +14,7 @@ namespace stratagem::study {
 struct Resource {
   std::string name;   ///< "network"
   std::string words;  ///< "the bandwidth of the network"
-  /// What becomes so many times as fast, or as large. The plan, and what is computed, stay.
+  /// Multiplies it by the factor; what is computed stays.
   void (*times)(Run& run, double factor);
   bool of_time = true;  ///< false: it does not change how long a run takes that fits
 };
@@ -22,7 +22,7 @@ struct Resource {
 /// products          the peaks of matrix products and of fused attention
 /// memory_bandwidth  of devices
 /// memory            the size of devices' memory
-/// links             within servers, but of drives
+/// links             within servers, except to drives and of processors' memory
 /// network           ports, and with them the cables between switches
 /// launches          of kernels by the host
 /// Latencies stay. Where a profile has measured times of collectives, faster links do not change
@@ -35,8 +35,8 @@ using Factors = std::vector<std::pair<const Resource*, double>>;
 /// other names are for the run to refuse, once it has been read.
 Factors read_what_if(const JsonReader& json);
 
-/// Makes the machine of a run so. Its constants are assumed from then on, and Comparison::assumed
-/// names the factors.
+/// Makes the machine of a run so. Constants of its profile count as assumed from then on, and
+/// Comparison::assumed names all factors.
 void suppose(Run& run, const Factors& factors);
 
 }  // namespace stratagem::study

@@ -124,3 +124,32 @@ TEST_CASE("a plan of the scenario's own hides the strategy of its defaults") {
       ran.err,
       StartsWith("a.json: /runs/1/strategy: expected tensor x context x dap x data x pipeline"));
 }
+
+TEST_CASE("`order` writes a plan that simulates as it says, and says where there is none") {
+  const TemporaryFolder folder;
+  const std::string strategy = R"("strategy": {"pipeline": 4, "schedule": "gpipe"})";
+  folder.write("a.json", scenario("4", "16", strategy));
+  const Ran order = run("order a.json --as-plan p.json", folder);
+  INFO(order.err);
+  REQUIRE(order.exit == 0);
+  CHECK_THAT(order.out, ContainsSubstring("and none is shorter"));
+  CHECK_NOTHROW(
+      check_schema((folder.path() / "p.json").string(), "scenarios/schema/plan.schema.json"));
+  folder.write("b.json", scenario("4", "16", R"("plan": "p.json")"));
+  REQUIRE(run("simulate b.json --json out.json", folder).exit == 0);
+  const auto line = order.out.substr(order.out.find("\nfound "));
+  const double told = std::stod(line.substr(line.find_first_of("0123456789")));  // s
+  const JsonReader report = JsonReader::from_file((folder.path() / "out.json").string());
+  const double time = report.at("runs").elements().front().at("iteration_time_s").number();
+  CHECK(close(time, told, 0.005));  // three digits
+
+  const std::string stages =
+      R"~({"stages": ["embedding, layers.[0-3]", "layers.[4-7], head"], "primitives": )~"
+      R"~([{"op-assign": "stage(i)", "device": "i"}, {"op-order": ["B(i, m)", "F(i, m)"]}]})~";
+  folder.write("p.json", stages);
+  folder.write("b.json", scenario("2", "16", R"("plan": "p.json")"));
+  const Ran none = run("order b.json --as-plan none.json", folder);
+  CHECK(none.exit == 3);
+  CHECK_THAT(none.out, ContainsSubstring("contradict"));
+  CHECK_FALSE(folder.has("none.json"));
+}

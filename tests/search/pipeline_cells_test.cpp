@@ -141,6 +141,15 @@ TEST_CASE("with less memory fewer micro-batches are in flight, and the found ord
   CHECK(tight.repetend->period > roomy.repetend->period);
 }
 
+TEST_CASE("op-orders that are not the same for all micro-batches are refused") {
+  const TemporaryFolder folder;
+  for (const char* order : {R"~(["F(i, M-1)", "B(i, 0)"])~", R"~(["F(i, 0)", "B(i, 0)"])~"}) {
+    INFO(order);
+    folder.write("p.json", stages_alone + R"~(, {"op-order": )~" + order + "}]}");
+    CHECK_THROWS_AS(found_for(folder, four_stages(R"("plan": "p.json")")), InputError);
+  }
+}
+
 TEST_CASE("plans whose cells do not all repeat alike are refused") {
   const TemporaryFolder folder;
   for (const char* strategy :

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/input_error.hpp"
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"
 
@@ -167,8 +168,11 @@ TEST_CASE("the repetend of random blocks is the best that trying everything find
     INFO("instance " << i);
     const int blocks = static_cast<int>(problem.blocks.size());
     const int shortest = found ? found->period : work + 1;
-    for (int period = 1; period < shortest; ++period)
-      CHECK_FALSE(any_schedule(problem, period, work + blocks * (period - 1)));
+    // Each block may wait for its device for nearly a period, and once for another micro-batch.
+    for (int period = 1; period < shortest; ++period) {
+      const int asked = problem.asked.empty() ? 0 : period;
+      CHECK_FALSE(any_schedule(problem, period, work + blocks * (period - 1) + asked));
+    }
     if (!found) continue;
     ++found_some;
     CHECK(runs(problem, found->begins, found->period));
@@ -223,6 +227,30 @@ TEST_CASE("3F1B is found without a bubble, and faster where its order is asked f
   CHECK(same->latency >= found->latency);
   ordered.asked.push_back({0, 0, 0});
   CHECK_FALSE(best_repetend(ordered));
+}
+
+TEST_CASE("an order between distant micro-batches keeps as many in flight") {
+  Repeating problem = v_shape(2, 20, 1, 2);  // blocks: F0 F1 B1 B0
+  problem.asked.push_back({1, 2, -8});       // F1 of the eighth next before B1
+  const auto found = best_repetend(problem);
+  REQUIRE(found);
+  CHECK(found->period == 3);
+  CHECK(found->peaks[1] > 8);
+  CHECK(*std::ranges::min_element(found->begins) == 0);
+  CHECK(runs(problem, found->begins, found->period));
+}
+
+TEST_CASE("a solver that gives up says what it has proved") {
+  const auto found = best_repetend(interlaced(4, 6), {.effort = 1'000});
+  REQUIRE(found);
+  CHECK(found->period >= 8);
+  CHECK(found->least_period == 8);  // the work of each device
+  CHECK(found->latency > found->least_latency);
+  CHECK(runs(interlaced(4, 6), found->begins, found->period));
+  // Nobody tries what is asked for first, and the solver has no steps to.
+  Repeating far = interlaced(4, 9);
+  far.asked.push_back({4, 7, -6});
+  CHECK_THROWS_AS(best_repetend(far, {.effort = 1}), InputError);
 }
 
 TEST_CASE("a repetend unrolls to the order of each device") {

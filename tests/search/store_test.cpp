@@ -109,6 +109,33 @@ TEST_CASE("a stopped search, wherever it was, goes on to the same answer") {
   CHECK(swept.refused.contains("as told"));
 }
 
+TEST_CASE("what a store says of simulations is believed, too") {
+  const TemporaryFolder folder;
+  const Space space = read(folder, small_space(spanned, settled));
+  Store store(file_in(folder, "a.db"), context_of(space));
+  const Json settings = sweep(space, {.best = 3}).answers.front().settings;
+  const Trial told = tried(space, settings, {}, &store);
+  CHECK(told.simulated);
+  const std::string question = "no longer than any " + settings.text();
+  const auto known = store.find(question);
+  REQUIRE(known);
+  store.keep(question, with(*known, "\"simulated\":true", "\"simulated\":false"));
+  CHECK_FALSE(tried(space, settings, {}, &store).simulated);
+  CHECK(tried(space, settings, {}, &store).iteration_time == told.iteration_time);
+  CHECK(tried(space, settings, told.iteration_time, &store).simulated);  // another question
+}
+
+TEST_CASE("a key that nobody asks for is refused, however much a store knows") {
+  const TemporaryFolder folder;
+  const std::string wrong =
+      with(small_space(spanned, settled), "\"optimizer\"", "\"optimiser\": 1, \"optimizer\"");
+  const Space space = read(folder, wrong);
+  for (int i = 0; i < 2; ++i) {
+    Store store(file_in(folder, "a.db"), context_of(space));
+    CHECK_THROWS_AS(sweep(space, {.store = &store}), InputError);
+  }
+}
+
 TEST_CASE("the context of a space has its defaults and what they name, not what varies") {
   const TemporaryFolder folder;
   const std::string text = small_space(spanned, settled);

@@ -75,6 +75,31 @@ TEST_CASE("a machine that is supposed to have more gets twice that") {
   CHECK(gains_of(twice).at("network") == time_of(two_servers(40)));
 }
 
+TEST_CASE("what is supposed of a profile is a profile that has it") {
+  const TemporaryFolder folder;
+  const std::string file = std::filesystem::absolute("scenarios/profiles/v100-sxm3.json");
+  const JsonReader shipped = JsonReader::from_file(file);
+  const auto constant = [&](const std::string& key) { return shipped.at(key).at("value").text(); };
+  const auto large = [](const std::string& scenario) {
+    return with(scenario, R"("hidden": 64)", R"("hidden": 1024)");
+  };
+  std::ifstream stream(file);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const auto twice = [&](const std::string& key, const std::string& factor) {
+    const std::string value = constant(key);
+    const std::size_t number = value.find(' ');
+    const std::string other =
+        std::to_string(std::stod(factor) * std::stod(value.substr(0, number))) +
+        value.substr(number);
+    const std::size_t place = text.find("\"" + value + "\"", text.find("\"" + key + "\""));
+    folder.write(key + ".json", std::string(text).replace(place + 1, value.size(), other));
+    return time_of(with(large(small_scenario()), file, (folder.path() / (key + ".json")).string()));
+  };
+  const auto gains = gains_of(large(small_scenario()));
+  CHECK(gains.at("memory_bandwidth") == twice("memory_bandwidth", "2"));
+  CHECK(gains.at("launches") == twice("launch", "0.5"));
+}
+
 TEST_CASE("what is supposed is said, and assumed from then on") {
   const Run run = last_run(two_servers(10, R"(, "what_if": {"network": 2, "memory": 0.5})"));
   CHECK(run.compared.assumed.find("2 times the bandwidth of the network") != std::string::npos);
