@@ -64,12 +64,14 @@ int run_order(const std::vector<std::string>& line) {
     return check_failed;
   }
   const std::string text = strategies::file_text(search::with_order(plan, cells, *found));
-  for (Output& output : outputs) output.text = text;
   const study::Outcome own = study::simulate_or_refuse(run, {}).outcome;
   const study::Outcome with_found = study::simulate_or_refuse(with_plan(run, text), {}).outcome;
+  const bool fits = with_found.status == study::Outcome::Status::ok;
+  if (!fits) outputs.clear();
+  for (Output& output : outputs) output.text = text;
   fmt::print(for_people(outputs), "{}", report::order_table(run, cells, *found, own, with_found));
   write_below(outputs);
-  return done;
+  return fits ? done : check_failed;
 }
 
 }  // namespace

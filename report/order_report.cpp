@@ -73,6 +73,13 @@ std::string simulated(const study::Outcome& own, const study::Outcome& found) {
   for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
   columns.push_back({"memory", memory});
   std::string text = text_of(columns);
+  using Status = study::Outcome::Status;
+  if (own.status == Status::ok && found.status == Status::ok &&
+      own.metrics->iteration_time < found.metrics->iteration_time) {
+    text +=
+        "Its own order is faster with so few micro-batches: the found one repeats from the "
+        "first to the last.\n";
+  }
   for (const study::Outcome* one : {&own, &found}) {
     if (one->status != study::Outcome::Status::ok)
       text += wrapped(fmt::format("{} order does not run: {}",
@@ -86,9 +93,8 @@ std::string simulated(const study::Outcome& own, const study::Outcome& found) {
 
 std::string order_table(const study::Run& run, const PipelineCells& cells, const Repetend& found,
                         const study::Outcome& own, const study::Outcome& with_found) {
-  std::string text =
-      fmt::format("The best order of the cells of \"{}\": they repeat every {} units of {}\n\n",
-                  run.name, found.period, to_text(cells.unit));
+  std::string text = fmt::format("The cells of \"{}\" can repeat every {} units of {}\n\n",
+                                 run.name, found.period, to_text(cells.unit));
   text += picture(cells, found) + "\n";
   text += wrapped(fmt::format("A line for each class of devices; F2+1 is the forward cell of stage "
                               "2 for the micro-batch after the oldest that is under way. {}. {}. "
@@ -101,12 +107,13 @@ std::string order_table(const study::Run& run, const PipelineCells& cells, const
          wrapped("Of the time " + std::string(shares_legend) + " Memory: of the fullest GPU.", 2);
 }
 
-std::string no_order(const study::Run& run, const PipelineCells& cells) {
-  return fmt::format(
-      "No order of the cells of \"{}\" ends: {}\n", run.name,
+std::string no_order(const study::Run& run, const search::PipelineCells& cells) {
+  const std::string why =
       cells.problem.asked.empty()
           ? "a device's memory does not hold what one micro-batch leaves"
-          : "its op-orders contradict each other, or memory does not hold what they keep");
+          : "its op-orders contradict each other, or ask for more micro-batches "
+            "at once than memory holds";
+  return fmt::format("The cells of \"{}\" cannot repeat: {}\n", run.name, why);
 }
 
 }  // namespace stratagem::report

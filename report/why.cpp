@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/quantity_text.hpp"
 #include "report/figure_text.hpp"
@@ -18,7 +19,8 @@ std::string share(double part) { return fmt::format("{:.0f} %", 100 * part); }
 /// "-12.3 %"
 std::string change_text(const study::Gain& gain, Seconds now) {
   if (!gain.iteration_time) return "-";
-  return fmt::format("{:+.1f} %", 100 * (*gain.iteration_time / now - 1));
+  const double percent = 100 * (*gain.iteration_time / now - 1);
+  return std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
 }
 
 /// As people call it.
@@ -90,7 +92,9 @@ std::string why_text(const std::vector<Explained>& runs) {
              "Each change was simulated: the same plan on such a machine (docs/guide/search.md). "
              "Of the time " +
                  std::string(shares_legend) +
-                 " Twice the GPUs: as data ranks, for the same batch; - where that is no plan.",
+                 " Twice the GPUs: as data ranks, for the same batch; - where that is no plan. "
+                 "What "
+                 "helps most leaves them out. Runs that do not fit are not in the table.",
              2);
 }
 

@@ -31,6 +31,8 @@ using Running = std::unique_ptr<sqlite3_stmt, Reset>;
 
 struct Store::Database {
   explicit Database(std::string name) : file(std::move(name)) {
+    // SQLite keeps nothing of files with such names.
+    if (file.empty() || file.starts_with(':')) throw InputError(file, "", "a file\'s name", file);
     sqlite3* opened = nullptr;
     const int done =
         sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

@@ -388,13 +388,13 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
   if (const auto group = reader.find("group")) run.compared.group = group->text();
   if (const auto relative = reader.find("baseline")) run.compared.baseline = relative->text();
   if (const auto assumed = reader.find("assumed")) run.compared.assumed = assumed->text();
+  if (const auto measured = reader.find("measured"))
+    run.compared.measured = read_measured(*measured);
+  if (const auto expect = reader.find("expect")) run.compared.expect = read_expectations(*expect);
   if (const auto more = reader.find("what_if")) {
     const Factors factors = read_what_if(*more);
     if (!run.refused) suppose(run, factors);
   }
-  if (const auto measured = reader.find("measured"))
-    run.compared.measured = read_measured(*measured);
-  if (const auto expect = reader.find("expect")) run.compared.expect = read_expectations(*expect);
   if (!run.refused) {
     note_foreign_profile(run);
     run.origin.files = files_named(reader, !instead);

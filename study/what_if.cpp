@@ -72,16 +72,21 @@ Factors read_what_if(const JsonReader& json) {
     const auto factor = json.find(resource.name);
     if (!factor) continue;
     factors.emplace_back(&resource, factor->number());
-    if (!(factors.back().second > 0)) factor->fail("a factor above 0");
+    constexpr double most = 1e6;
+    if (!(factors.back().second >= 1 / most && factors.back().second <= most))
+      factor->fail("a factor from 1e-6 to 1e6");
   }
   return factors;
 }
 
 void suppose(Run& run, const Factors& factors) {
+  std::string& assumed = run.compared.assumed;
   for (const auto& [resource, factor] : factors) {
+    if (factor == 1) continue;
     resource->times(run, factor);
-    std::string& assumed = run.compared.assumed;
     assumed += fmt::format("{}{} times {}", assumed.empty() ? "" : "; ", factor, resource->words);
+    if (!run.compared.measured.empty()) assumed += ", so nothing was measured";
+    run.compared.measured.clear();
   }
 }
 

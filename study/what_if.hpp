@@ -31,12 +31,12 @@ const std::vector<Resource>& resources();
 
 using Factors = std::vector<std::pair<const Resource*, double>>;
 
-/// Factors by the resource's name: {"network": 2}. Throws InputError for what is no factor above 0;
-/// other names are for the run to refuse, once it has been read.
+/// Factors by the resource's name: {"network": 2}. Throws InputError for what is not between 1e-6
+/// and 1e6; other names are for the run to refuse, once it has been read.
 Factors read_what_if(const JsonReader& json);
 
 /// Makes the machine of a run so. Constants of its profile count as assumed from then on, and
-/// Comparison::assumed names all factors.
+/// Comparison::assumed names all factors. What was measured on the real one is left out.
 void suppose(Run& run, const Factors& factors);
 
 }  // namespace stratagem::study

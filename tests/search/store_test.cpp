@@ -77,6 +77,8 @@ TEST_CASE("what is no store is refused, and stays as it was") {
   CHECK(folder.read("text") == std::string(2000, 'x'));
   CHECK_THROWS_AS(Store(file_in(folder, "none/a.db"), "one"), InputError);
   CHECK_THROWS_AS(Store(folder.path().string(), "one"), InputError);
+  CHECK_THROWS_AS(Store(":memory:", "one"), InputError);
+  CHECK_THROWS_AS(Store("", "one"), InputError);
 }
 
 TEST_CASE("a stopped search, wherever it was, goes on to the same answer") {
