@@ -24,8 +24,8 @@ std::string label(const Block& block, int micro_batch) {
   return micro_batch == 0 ? block.name : fmt::format("{}+{}", block.name, micro_batch);
 }
 
-/// One period from the moment when block 0 begins, unit by unit: each cell's label where it begins,
-/// a line where it goes on.
+/// One period, unit by unit, from the moment when a micro-batch begins: each cell's label where it
+/// begins, a line where it goes on.
 std::string picture(const PipelineCells& cells, const Repetend& found) {
   const auto& blocks = cells.problem.blocks;
   const auto rounds = [&](std::size_t b) { return found.begins[b] / found.period; };

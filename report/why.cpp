@@ -90,11 +90,11 @@ std::string why_text(const std::vector<Explained>& runs) {
   return text + "\n" +
          wrapped(
              "Each change was simulated: the same plan on such a machine (docs/guide/search.md). "
-             "Of the time " +
+             "Of "
+             "the time " +
                  std::string(shares_legend) +
                  " Twice the GPUs: as data ranks, for the same batch; - where that is no plan. "
-                 "What "
-                 "helps most leaves them out. Runs that do not fit are not in the table.",
+                 "The last column leaves them out. Runs that do not fit are not in the table.",
              2);
 }
 

@@ -244,39 +244,56 @@ std::string name_of(const Cell& cell, const strategies::Extent& extent) {
   return pass + std::to_string(cell.repeat + 1) + "(" + std::to_string(cell.stage) + ")";
 }
 
+/// Of each cell the longest of its classes'.
+std::vector<study::Picoseconds> times_of(const study::Run& run, const Outline& outline,
+                                         const ByCell& cells) {
+  const sim::Prices prices =
+      sim::price(outline.program, run.profile, run.stack, run.cluster.gpus_per_node());
+  study::LeastTimes least(outline.program, prices, run);
+  std::vector<study::Picoseconds> times;
+  for (const auto& [cell, classes] : cells) {
+    study::Picoseconds longest = 0;
+    for (const OutlinedCell* one : classes) {
+      study::Picoseconds time = 0;
+      for (const int id : one->blocks) time += least.span(id, one->device_class);
+      longest = std::max(longest, time);
+    }
+    times.push_back(longest);
+  }
+  return times;
+}
+
+/// Without their spans.
+std::vector<Block> blocks_of(const ByCell& cells, const std::map<Cell, int>& numbers,
+                             const strategies::Extent& extent) {
+  std::map<int, Cell> by_place;
+  for (const auto& [cell, classes] : cells) by_place.emplace(classes.front()->place, cell);
+  std::vector<Block> blocks;
+  for (const auto& [cell, classes] : cells) {
+    Block block{.name = name_of(cell, extent)};
+    for (const OutlinedCell* one : classes) block.devices.push_back(one->device_class);
+    for (const Cell& earlier : before(cell, classes, by_place, extent))
+      block.after.push_back(numbers.at(earlier));
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
 }  // namespace
 
 PipelineCells cells_of(const study::Run& run, const strategies::Plan& plan) {
   refuse_unlike(plan);
   const strategies::Plan any = one_by_one(plan);
   const Outline outline = lowering::outline(any, run.stack, run.training);
-  const sim::Prices prices =
-      sim::price(outline.program, run.profile, run.stack, run.cluster.gpus_per_node());
-  study::LeastTimes least(outline.program, prices, run);
   const ByCell cells = first_cells(outline);
-  std::map<Cell, int> numbers;
-  std::map<int, Cell> by_place;
   PipelineCells result;
+  std::map<Cell, int> numbers;
   for (const auto& [cell, classes] : cells) {
     numbers.emplace(cell, static_cast<int>(numbers.size()));
     result.kinds.push_back(cell);
-    by_place.emplace(classes.front()->place, cell);
   }
-  std::vector<study::Picoseconds> times;
-  for (const auto& [cell, classes] : cells) {
-    Block block{.name = name_of(cell, plan.extent())};
-    study::Picoseconds longest = 0;
-    for (const OutlinedCell* one : classes) {
-      study::Picoseconds time = 0;
-      for (const int id : one->blocks) time += least.span(id, one->device_class);
-      longest = std::max(longest, time);
-      block.devices.push_back(one->device_class);
-    }
-    for (const Cell& earlier : before(cell, classes, by_place, plan.extent()))
-      block.after.push_back(numbers.at(earlier));
-    times.push_back(longest);
-    result.problem.blocks.push_back(std::move(block));
-  }
+  const std::vector<study::Picoseconds> times = times_of(run, outline, cells);
+  result.problem.blocks = blocks_of(cells, numbers, plan.extent());
   const Rounded whole = well_rounded(times, result.problem.blocks, outline.always.size());
   for (std::size_t b = 0; b < times.size(); ++b) result.problem.blocks[b].span = whole.spans[b];
   result.unit = Seconds{whole.unit * 1e-12};

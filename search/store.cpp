@@ -32,7 +32,8 @@ using Running = std::unique_ptr<sqlite3_stmt, Reset>;
 struct Store::Database {
   explicit Database(std::string name) : file(std::move(name)) {
     // SQLite keeps nothing of files with such names.
-    if (file.empty() || file.starts_with(':')) throw InputError(file, "", "a file\'s name", file);
+    if (file.empty() || file.starts_with(':'))
+      throw InputError(file, "", "the name of a file", file);
     sqlite3* opened = nullptr;
     const int done =
         sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
@@ -93,10 +94,10 @@ struct Store::Database {
     const Statement adding = prepared("INSERT OR IGNORE INTO contexts (text) VALUES (?1)");
     bind(adding, 1, text);
     static_cast<void>(step(adding));
-    const Statement finding_it = prepared("SELECT id FROM contexts WHERE text = ?1");
-    bind(finding_it, 1, text);
-    expects(step(finding_it), "what was added to the table is there");
-    return sqlite3_column_int64(finding_it.get(), 0);
+    const Statement looking = prepared("SELECT id FROM contexts WHERE text = ?1");
+    bind(looking, 1, text);
+    expects(step(looking), "what was added to the table is there");
+    return sqlite3_column_int64(looking.get(), 0);
   }
 
   std::string file;

@@ -80,14 +80,17 @@ Factors read_what_if(const JsonReader& json) {
 }
 
 void suppose(Run& run, const Factors& factors) {
-  std::string& assumed = run.compared.assumed;
+  std::string text;
   for (const auto& [resource, factor] : factors) {
     if (factor == 1) continue;
     resource->times(run, factor);
-    assumed += fmt::format("{}{} times {}", assumed.empty() ? "" : "; ", factor, resource->words);
-    if (!run.compared.measured.empty()) assumed += ", so nothing was measured";
-    run.compared.measured.clear();
+    text += fmt::format("{}{} times {}", text.empty() ? "" : "; ", factor, resource->words);
   }
+  if (text.empty()) return;
+  if (!run.compared.measured.empty()) text += "; what was measured on the real machine is left out";
+  run.compared.measured.clear();
+  std::string& assumed = run.compared.assumed;
+  assumed += (assumed.empty() ? "" : "; ") + text;
 }
 
 }  // namespace stratagem::study

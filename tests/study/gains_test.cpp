@@ -105,6 +105,14 @@ TEST_CASE("what is supposed is said, and assumed from then on") {
   CHECK(run.compared.assumed.find("2 times the bandwidth of the network") != std::string::npos);
   CHECK(run.profile.memory.size.provenance == cost::Provenance::assumed);
   const Run real = last_run(two_servers(10));
+  const std::string measured =
+      with(two_servers(10), R"("name": "four")",
+           R"("name": "four", "measured": {"iteration_time":)"
+           R"( {"value": "1 s", "provenance": "measured", "source": "us"}})");
+  CHECK(last_run(measured).compared.measured.size() == 1);
+  const std::string supposed =
+      with(measured, R"("name": "four")", R"("what_if": {"network": 2}, "name": "four")");
+  CHECK(last_run(supposed).compared.measured.empty());
   CHECK(run.profile.memory.size.value == 0.5 * real.profile.memory.size.value);
   CHECK_THROWS(last_run(two_servers(10, R"(, "what_if": {"network": 0})")));
   CHECK_THROWS(last_run(two_servers(10, R"(, "what_if": {"ports": 2})")));
