@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/json_writer.hpp"
-#include "commands/termination.hpp"
+#include "commands/ranks/termination.hpp"
 #include "execute/current_task.hpp"
 #include "kernels/ranks/world.hpp"
 

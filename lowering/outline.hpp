@@ -26,7 +26,8 @@ struct OutlinedCell {
   int device_class = 0;
   int place = 0;  ///< in one order of all cells, which it has on each of its device classes
   bool pair = false;
-  std::vector<int> blocks;  ///< of the program, in order
+  std::vector<int> blocks;    ///< of the program, in order
+  std::vector<int> segments;  ///< whose blocks they are
   /// Places of cells, on whatever devices, of which it reads something.
   std::vector<int> reads;
   /// By tensor that comes from another cell: the first task that reads it; and by tensor that goes
@@ -40,6 +41,19 @@ struct OutlinedCell {
   Bytes releases;
 };
 
+/// What a segment takes of the memory of each device of its stage.
+struct OutlinedSegment {
+  /// Parameters, gradients and states when the steps begin, of parameters whose first reader in the
+  /// stage it is; and two of these alone.
+  Bytes at_steps;
+  Bytes parameters;
+  Bytes gradients;
+  /// What its forward pass leaves until its backward pass, with what later segments read of it;
+  /// and that alone. Nothing where activations wait elsewhere.
+  Bytes leaves;
+  Bytes passes_on;
+};
+
 /// The cells of one iteration, each after what comes before it, and their blocks.
 struct Outline {
   program::Program program;  ///< without sequences
@@ -48,6 +62,7 @@ struct Outline {
   /// what does when the steps begin. Both without what only the finished program knows.
   std::vector<Bytes> always;
   std::vector<Bytes> at_steps;
+  std::vector<OutlinedSegment> segments;  ///< by number
 };
 
 /// The first passes of lower(), which take a fraction of its time. Throws InputError as they do; a

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
-#include "report/columns.hpp"
-#include "report/figure_text.hpp"
-#include "report/why.hpp"
+#include "report/own_and_found.hpp"
 #include "report/wrapped.hpp"
 
 namespace stratagem::report {
@@ -51,42 +49,11 @@ std::string picture(const PipelineCells& cells, const Repetend& found) {
   return text;
 }
 
+bool fits(const study::Outcome& outcome) { return outcome.status == study::Outcome::Status::ok; }
+
 std::string proved(int found, int least, const std::string& what) {
   if (found == least) return fmt::format("{} {}, and none is shorter", what, found);
   return fmt::format("{} {}, and none is shorter than {} (the solver gave up)", what, found, least);
-}
-
-std::string simulated(const study::Outcome& own, const study::Outcome& found) {
-  std::vector<Column> columns = {{.heading = "order", .left = true}, {"time"}};
-  std::vector<Spent> spent;
-  std::vector<std::string> memory;
-  const auto add = [&](const std::string& name, const study::Outcome& outcome) {
-    if (!outcome.metrics) return;
-    const sim::Metrics& metrics = *outcome.metrics;
-    add_row(columns, {name, value_text("iteration_time", metrics.iteration_time.value)});
-    spent.push_back(
-        {metrics.iteration_time, metrics.exposed_communication, metrics.bubble_fraction});
-    memory.push_back(to_text(outcome.memory.used));
-  };
-  add("its own", own);
-  add("found", found);
-  for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
-  columns.push_back({"memory", memory});
-  std::string text = text_of(columns);
-  using Status = study::Outcome::Status;
-  if (own.status == Status::ok && found.status == Status::ok &&
-      own.metrics->iteration_time < found.metrics->iteration_time) {
-    text +=
-        "Its own order is faster with so few micro-batches: the found one repeats from the "
-        "first to the last.\n";
-  }
-  for (const study::Outcome* one : {&own, &found}) {
-    if (one->status != study::Outcome::Status::ok)
-      text += wrapped(fmt::format("{} order does not run: {}",
-                                  one == &own ? "its own" : "the found", one->reason),
-                      2);
-  }
-  return text;
 }
 
 }  // namespace
@@ -103,8 +70,14 @@ std::string order_table(const study::Run& run, const PipelineCells& cells, const
                               proved(found.latency, found.least_latency, "A micro-batch takes"),
                               100 * cells.rounding),
                   2);
-  return text + "\nSimulated:\n\n" + simulated(own, with_found) + "\n" +
-         wrapped("Of the time " + std::string(shares_legend) + " Memory: of the fullest GPU.", 2);
+  text += "\n" + own_and_found("order", own, with_found);
+  if (fits(own) && fits(with_found) &&
+      own.metrics->iteration_time < with_found.metrics->iteration_time) {
+    text +=
+        "\nIts own order is faster with so few micro-batches: the found one repeats from the "
+        "first to the last.\n";
+  }
+  return text;
 }
 
 std::string no_order(const study::Run& run, const search::PipelineCells& cells) {

@@ -10,7 +10,7 @@
 
 #include "base/input_error.hpp"
 #include "lowering/outline.hpp"
-#include "sim/device_memory.hpp"
+#include "search/device_room.hpp"
 #include "sim/price.hpp"
 #include "strategies/language/expand.hpp"
 #include "study/bounds.hpp"
@@ -148,15 +148,7 @@ Rounded well_rounded(const std::vector<study::Picoseconds>& times, const std::ve
 /// What each device class has for activations.
 std::vector<Bytes> room_of(const study::Run& run, const strategies::Plan& plan,
                            const Outline& outline) {
-  const program::Program program = study::program_of(run, plan);
-  std::vector<Bytes> room(outline.always.size());
-  for (std::size_t d = program.devices.size(); d-- > 0;) {
-    const int device = static_cast<int>(d), on = program.devices[d].sequence;
-    const sim::DeviceMemory beside =
-        sim::memory_beside(program, device, run.profile, run.stack, study::groups_beside(run));
-    room[on] = run.profile.memory.size.value - outline.at_steps[on] - beside.context -
-               beside.communicators - beside.workspace;
-  }
+  std::vector<Bytes> room = device_room(run, study::program_of(run, plan));
   std::vector<Bytes> rises(room.size());
   for (const OutlinedCell& cell : outline.cells) {
     for (const int block : cell.blocks)
@@ -164,7 +156,7 @@ std::vector<Bytes> room_of(const study::Run& run, const strategies::Plan& plan,
           std::max(rises[cell.device_class], study::rise_of(outline.program.blocks[block]));
   }
   for (std::size_t c = 0; c < room.size(); ++c) {
-    room[c] -= rises[c];
+    room[c] -= outline.at_steps[c] + rises[c];
     if (room[c] <= Bytes{}) {
       throw InputError("", "", "a plan that leaves memory for activations on every device",
                        "none beside parameters, gradients and states");

@@ -43,12 +43,20 @@ std::vector<model::TensorId> from_before(const SequenceContext& context,
   return tensors;
 }
 
-/// By number of a forward block: the bytes that it leaves on a device until the backward pass.
+/// What a forward block leaves on a device until the backward pass, what of it stays in its stage,
+/// and what later segments read.
+struct Left {
+  Bytes all;
+  Bytes here;
+  Bytes passes_on;
+};
+
+/// By number of a forward block.
 class LeftByBlocks {
  public:
   explicit LeftByBlocks(const SequenceContext& context) : c_(context) {}
 
-  Bytes operator()(const SegmentRun& run) {
+  Left operator()(const SegmentRun& run) {
     const auto [known, added] = known_.try_emplace({run.block->id, run.segment});
     if (added) known->second = found(run);
     return known->second;
@@ -57,7 +65,7 @@ class LeftByBlocks {
  private:
   /// Only computations count: what other streams allocate or free may do so later or sooner. What
   /// leaves for another stage is gone when it has been sent.
-  [[nodiscard]] Bytes found(const SegmentRun& run) const {
+  [[nodiscard]] Left found(const SegmentRun& run) const {
     const program::Block& block = c_.table[run.block->id];
     const SegmentFacts& facts = c_.stages.facts(run.segment);
     std::set<int> left;
@@ -68,22 +76,24 @@ class LeftByBlocks {
     for (const program::Task& task : block.tasks) {
       for (const int slot : task.frees) left.erase(slot);
     }
-    Bytes bytes;
+    Left result;
     for (const int number : left) {
       const program::Slot& slot = block.slots[number];
-      const bool stays = slot.place == program::Residence::device &&
-                         waits_for_backward(slot.category) && !leaves_stage(facts, slot.tensor);
-      if (stays) bytes += slot.bytes;
+      if (slot.place != program::Residence::device || !waits_for_backward(slot.category)) continue;
+      result.all += slot.bytes;
+      if (!is_among(to_after(c_, facts), facts, slot.tensor)) result.here += slot.bytes;
+      if (is_among(facts.activations_out, facts, slot.tensor)) result.passes_on += slot.bytes;
     }
-    return bytes;
+    return result;
   }
 
-  [[nodiscard]] bool leaves_stage(const SegmentFacts& facts, int place) const {
-    return place >= 0 && std::ranges::count(to_after(c_, facts), facts.tensors[place]) > 0;
+  static bool is_among(const std::vector<model::TensorId>& tensors, const SegmentFacts& facts,
+                       int place) {
+    return place >= 0 && std::ranges::count(tensors, facts.tensors[place]) > 0;
   }
 
   const SequenceContext& c_;
-  std::map<std::pair<int, int>, Bytes> known_;  ///< by block and segment
+  std::map<std::pair<int, int>, Left> known_;  ///< by block and segment
 };
 
 /// May activations or checkpoints leave the device between their passes, or stay in parts?
@@ -138,8 +148,9 @@ class Borders {
 };
 
 /// The cells of one class.
-void add_cells(std::vector<OutlinedCell>& cells, const SequenceContext& context, int device_class,
+void add_cells(Outline& result, const SequenceContext& context, int device_class,
                LeftByBlocks& left) {
+  std::vector<OutlinedCell>& cells = result.cells;
   const bool moves = moves_activations(context);
   const int trains = context.plan.graph().forward_repeats - 1;
   const CellRuns runs(context, device_class);
@@ -157,11 +168,14 @@ void add_cells(std::vector<OutlinedCell>& cells, const SequenceContext& context,
     const bool leaves = !moves && of.cell.pass == CellPass::forward && of.cell.repeat == trains;
     for (const SegmentRun& run : by_cell[&of]) {
       cell.blocks.push_back(run.block->id);
+      cell.segments.push_back(run.segment);
       borders.add(cell, run);
       if (!leaves) continue;
-      const Bytes more = left(run);
-      cell.leaves += more;
-      kept += more;
+      const Left more = left(run);
+      cell.leaves += more.here;
+      kept += more.here;
+      result.segments[run.segment].leaves = more.all;
+      result.segments[run.segment].passes_on = more.passes_on;
     }
     if (of.cell.pass == CellPass::backward) cell.releases += std::exchange(kept, {});
   }
@@ -191,27 +205,53 @@ void add_reads(std::vector<OutlinedCell>& cells, const SequenceContext& context)
   for (OutlinedCell& cell : cells) cell.reads = reads[cell.place];
 }
 
-/// On each device of a class; of gradients only where they are there all the time.
+/// What of residents is there when the steps begin.
+OutlinedSegment sum_of(const std::vector<program::Resident>& residents) {
+  OutlinedSegment sum;
+  for (const program::Resident& one : residents) {
+    if (one.place != program::Residence::device || !is_resident(one.category)) continue;
+    sum.at_steps += one.bytes;
+    if (one.category == Category::parameters) sum.parameters += one.bytes;
+    if (one.category == Category::gradients) sum.gradients += one.bytes;
+  }
+  return sum;
+}
+
+/// On each device of a class. Always there are gradients that live from the first iteration to the
+/// last.
 void add_residents(Outline& result, const SequenceContext& context, int device_class) {
   const SequenceDraft draft(context, device_class);
-  const bool gone = says(context.stack, cost::Lifetime::gradients_until_step);
-  Bytes always, gradients;
-  for (const program::Resident& one : resident_buffers(context, draft, 1)) {
-    if (one.place != program::Residence::device || !is_resident(one.category)) continue;
-    (one.category == Category::gradients ? gradients : always) += one.bytes;
+  const ParameterBuffers buffers(context, draft, 1);
+  std::map<int, OutlinedSegment> segments;
+  OutlinedSegment all = sum_of(buffers_beside(context, draft));
+  for (const auto& [parameter, local] : context.parameters.on(device_class)) {
+    const OutlinedSegment own = sum_of(buffers.of(parameter, local));
+    for (OutlinedSegment* sum : {&all, &segments[local.segments.front()]}) {
+      sum->at_steps += own.at_steps;
+      sum->parameters += own.parameters;
+      sum->gradients += own.gradients;
+    }
   }
-  result.always.push_back(gone ? always : always + gradients);
-  result.at_steps.push_back(always + gradients);
+  for (const auto& [number, own] : segments) {
+    OutlinedSegment& segment = result.segments[number];
+    segment.at_steps = own.at_steps;
+    segment.parameters = own.parameters;
+    segment.gradients = own.gradients;
+  }
+  const bool gone = says(context.stack, cost::Lifetime::gradients_until_step);
+  result.always.push_back(gone ? all.at_steps - all.gradients : all.at_steps);
+  result.at_steps.push_back(all.at_steps);
 }
 
 }  // namespace
 
 Outline outlined(const SequenceContext& context) {
   Outline result;
+  result.segments.resize(context.plan.graph().segments.size());
   LeftByBlocks left(context);
   const auto classes = static_cast<int>(context.stages.device_classes().size());
   for (int device_class = 0; device_class < classes; ++device_class) {
-    add_cells(result.cells, context, device_class, left);
+    add_cells(result, context, device_class, left);
     add_residents(result, context, device_class);
   }
   std::ranges::stable_sort(result.cells, {}, &OutlinedCell::place);

@@ -218,32 +218,55 @@ void add_gradients(std::vector<Resident>& residents, const SequenceContext& cont
 
 }  // namespace
 
-std::vector<Resident> resident_buffers(const SequenceContext& context, const SequenceDraft& draft,
-                                       int versions) {
+ParameterBuffers::ParameterBuffers(const SequenceContext& context, const SequenceDraft& draft,
+                                   int versions)
+    : c_(context),
+      draft_(draft),
+      versions_(versions),
+      cast_(cast_parameters(context.plan.graph(), context.training.precision)) {}
+
+std::vector<Resident> ParameterBuffers::of(TensorId parameter, const LocalHolding& local) const {
+  const Plan& plan = c_.plan;
+  std::vector<Resident> buffers;
+  const bool steps_here = plan.graph().gradient_of[parameter] >= 0;
+  // What is not trained stays as it is.
+  add_parameter(buffers, c_, draft_.device_class(), parameter, local, cast_.contains(parameter),
+                steps_here ? versions_ : 1);
+  if (!steps_here) return buffers;
+  if (plan.steps.on_host) {
+    buffers.push_back(gradients_on_host(plan, local));
+  } else {
+    add_gradients(buffers, c_, draft_, parameter, local);
+  }
+  add_states(buffers, c_, stepped(plan.graph().tensors[parameter], local));
+  return buffers;
+}
+
+std::vector<Resident> buffers_beside(const SequenceContext& context, const SequenceDraft& draft) {
   const Plan& plan = context.plan;
-  const std::set<TensorId> cast = cast_parameters(plan.graph(), context.training.precision);
-  std::vector<Resident> residents;
   double stepped_here = 0;
   for (const auto& [parameter, local] : context.parameters.on(draft.device_class())) {
-    const model::Tensor& tensor = plan.graph().tensors[parameter];
-    const bool steps_here = plan.graph().gradient_of[parameter] >= 0;
-    // What is not trained stays as it is.
-    add_parameter(residents, context, draft.device_class(), parameter, local,
-                  cast.contains(parameter), steps_here ? versions : 1);
-    if (!steps_here) continue;
-    const cost::Stepped steps = stepped(tensor, local);
-    if (plan.steps.on_host) {
-      residents.push_back(gradients_on_host(plan, local));
-    } else {
-      add_gradients(residents, context, draft, parameter, local);
-      stepped_here += steps.elements;
-    }
-    add_states(residents, context, steps);
+    if (plan.graph().gradient_of[parameter] >= 0 && !plan.steps.on_host)
+      stepped_here += stepped(plan.graph().tensors[parameter], local).elements;
   }
+  std::vector<Resident> residents;
   add_step_copies(residents, context, draft, stepped_here);
   add_gradient_buffers(residents, plan.gradients, draft);
   const std::vector<Resident> kept = kept_outputs(context, draft);
   residents.insert(residents.end(), kept.begin(), kept.end());
+  return residents;
+}
+
+std::vector<Resident> resident_buffers(const SequenceContext& context, const SequenceDraft& draft,
+                                       int versions) {
+  const ParameterBuffers buffers(context, draft, versions);
+  std::vector<Resident> residents;
+  const auto add = [&](const std::vector<Resident>& more) {
+    residents.insert(residents.end(), more.begin(), more.end());
+  };
+  for (const auto& [parameter, local] : context.parameters.on(draft.device_class()))
+    add(buffers.of(parameter, local));
+  add(buffers_beside(context, draft));
   return residents;
 }
 

@@ -1,6 +1,7 @@
 // Optimizer steps of one device class, and the buffers that live from iteration to iteration.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,26 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int device_cl
 /// once.
 std::vector<program::Resident> resident_buffers(const SequenceContext& context,
                                                 const SequenceDraft& draft, int versions);
+
+/// Those that belong to no parameter.
+std::vector<program::Resident> buffers_beside(const SequenceContext& context,
+                                              const SequenceDraft& draft);
+
+/// Those of one parameter at a time.
+class ParameterBuffers {
+ public:
+  /// Both must outlive it.
+  ParameterBuffers(const SequenceContext& context, const SequenceDraft& draft, int versions);
+
+  /// Of a parameter of the draft's device class.
+  [[nodiscard]] std::vector<program::Resident> of(model::TensorId parameter,
+                                                  const LocalHolding& local) const;
+
+ private:
+  const SequenceContext& c_;
+  const SequenceDraft& draft_;
+  int versions_;
+  std::set<model::TensorId> cast_;  ///< parameters with copies in another type
+};
 
 }  // namespace stratagem::lowering

@@ -1,5 +1,5 @@
 // A signal's handler may do next to nothing: it writes a byte into a pipe that a thread reads.
-#include "commands/termination.hpp"
+#include "commands/ranks/termination.hpp"
 
 #include <signal.h>
 #include <unistd.h>

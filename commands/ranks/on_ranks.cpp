@@ -1,5 +1,5 @@
 // Joins the other ranks, and turns an error of one rank into the same end for all.
-#include "commands/on_ranks.hpp"
+#include "commands/ranks/on_ranks.hpp"
 
 #include <fmt/format.h>
 

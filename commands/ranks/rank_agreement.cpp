@@ -1,5 +1,5 @@
 // Compares fixed numbers of bytes, so that ranks with different arguments can still be compared.
-#include "commands/rank_agreement.hpp"
+#include "commands/ranks/rank_agreement.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,110 @@
+// `stratagem partition`: how a plan best divides its model into stages, or its tokens into slices.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "commands/all.hpp"
+#include "commands/arguments.hpp"
+#include "commands/chosen_run.hpp"
+#include "commands/jobs.hpp"
+#include "commands/outputs.hpp"
+#include "report/partition_report.hpp"
+#include "search/partition/searcher.hpp"
+#include "search/partition/space_gap.hpp"
+#include "study/plan_of.hpp"
+#include "study/scenario.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+std::string names() {
+  std::vector<std::string> all;
+  for (const search::Searcher& searcher : search::searchers()) all.push_back(searcher.name);
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+Options partition_options() {
+  Options options("stratagem partition",
+                  "Divide a run's layers into stages, or its tokens into slices, so that an "
+                  "objective is least.");
+  options.text("scenario", "scenario file");
+  options.text("run", "the run whose model to divide (default: the first)", "");
+  options.text("by", "searcher: " + names(), "balanced");
+  options.flag("gap", "simulate all other divisions, too: is one of them faster?");
+  options.text("json", "write the answer as JSON");
+  add_jobs(options);
+  options.positional({"scenario"}, "SCENARIO");
+  return options;
+}
+
+const search::Searcher& chosen_searcher(const Arguments& asked) {
+  const std::string name = asked.text("by");
+  const auto& all = search::searchers();
+  const auto found = std::ranges::find(all, name, &search::Searcher::name);
+  if (found == all.end())
+    throw UsageError(fmt::format("--by: expected one of {}, found {}", names(), name));
+  return *found;
+}
+
+/// What is found for a run, simulated beside the run itself; nothing if no division fits.
+std::optional<report::Partition> divided(const study::Run& run, const search::Searcher& searcher,
+                                         const Arguments& asked) {
+  std::optional<search::Proposal> found = searcher.propose(run);
+  if (!found) return std::nullopt;
+  const study::Run with_found =
+      study::with_settings(run, Json::object().set("strategy", found->strategy));
+  report::Partition result{run,
+                           searcher,
+                           std::move(*found),
+                           study::simulate_or_refuse(run, {}).outcome,
+                           study::simulate_or_refuse(with_found, {}).outcome,
+                           {}};
+  if (asked.has("gap") && result.proposed.status == study::Outcome::Status::ok)
+    result.gap = search::space_gap(run, searcher, result.proposal,
+                                   result.proposed.metrics->iteration_time, jobs(asked));
+  return result;
+}
+
+std::optional<report::Partition> located(const study::Run& run, const search::Searcher& searcher,
+                                         const Arguments& asked) {
+  try {
+    if (run.refused) throw InputError(*run.refused);
+    return divided(run, searcher, asked);
+  } catch (const InputError& error) {
+    throw study::located(run, error);
+  }
+}
+
+int run_partition(const std::vector<std::string>& line) {
+  Options options = partition_options();
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  const search::Searcher& searcher = chosen_searcher(asked);
+  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Run& run = chosen_run(scenario, asked);
+  std::vector<Output> outputs;
+  if (asked.has("json")) outputs.push_back({asked.text("json"), {}});
+  check_outputs(outputs, files_of(scenario));
+  const std::optional<report::Partition> answer = located(run, searcher, asked);
+  if (!answer) {
+    fmt::print("No division of \"{}\" fits into a device's memory.\n", run.name);
+    return check_failed;
+  }
+  for (Output& output : outputs) output.text = report::partition_json(*answer).text(2) + "\n";
+  fmt::print(for_people(outputs), "{}", report::partition_table(*answer));
+  write_below(outputs);
+  return answer->proposed.status == study::Outcome::Status::ok ? done : check_failed;
+}
+
+}  // namespace
+
+Command partition() {
+  return {"partition", "divide a run's layers or tokens so that an objective is least",
+          &run_partition};
+}
+
+}  // namespace stratagem::commands

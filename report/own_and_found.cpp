@@ -1,0 +1,42 @@
+// Two lines of a table.
+#include "report/own_and_found.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "report/columns.hpp"
+#include "report/figure_text.hpp"
+#include "report/why.hpp"
+#include "report/wrapped.hpp"
+
+namespace stratagem::report {
+
+std::string own_and_found(const std::string& what, const study::Outcome& own,
+                          const study::Outcome& found) {
+  std::vector<Column> columns = {{.heading = what, .left = true}, {"time"}};
+  std::vector<Spent> spent;
+  std::vector<std::string> memory;
+  std::string reasons;
+  const auto add = [&](const std::string& name, const study::Outcome& outcome) {
+    if (outcome.status != study::Outcome::Status::ok)
+      reasons += wrapped(fmt::format("{} {} does not run: {}", name, what, outcome.reason), 2);
+    if (!outcome.metrics) return;
+    const sim::Metrics& metrics = *outcome.metrics;
+    add_row(columns, {name, value_text("iteration_time", metrics.iteration_time.value)});
+    spent.push_back(
+        {metrics.iteration_time, metrics.exposed_communication, metrics.bubble_fraction});
+    memory.push_back(to_text(outcome.memory.used));
+  };
+  add("its own", own);
+  add("found", found);
+  for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
+  columns.push_back({"memory", memory});
+  std::string text = "Simulated:\n\n";
+  if (!spent.empty()) text += text_of(columns) + "\n";
+  return text + reasons +
+         wrapped("Of the time " + std::string(shares_legend) + " Memory: of the fullest GPU.", 2);
+}
+
+}  // namespace stratagem::report

@@ -1,0 +1,44 @@
+// PipeDream's partitioner: stages, and how many workers share the micro-batches of each.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "search/partition/rows.hpp"
+
+namespace stratagem::search {
+
+/// Rows to divide among workers that stand in a line. The workers of a stage are consecutive, take
+/// its micro-batches in turn, and sum their gradients once an iteration.
+struct Workers {
+  int count = 1;
+  /// That so many workers from `first` on sum gradients of so many bytes.
+  std::function<study::Picoseconds(int first, int workers, Bytes gradients)> sums;
+  /// That the last worker before `first` sends so many bytes to it.
+  std::function<study::Picoseconds(int first, Bytes payload)> sends;
+};
+
+struct ReplicatedStage {
+  int end = 0;  ///< the row behind it
+  int replicas = 1;
+  friend bool operator==(const ReplicatedStage&, const ReplicatedStage&) = default;
+};
+
+/// What an iteration takes of a stage of rows `from` to `to` - 1 on workers from `first` on: their
+/// passes and the sum of their gradients, or what they send to the next stage and back, if that
+/// takes longer.
+study::Picoseconds time_of_stage(const Rows& rows, const Workers& workers, int from, int to,
+                                 int first, int replicas);
+/// Micro-batches that wait on a worker of a stage with `replicas`, if so many workers are in it and
+/// behind it.
+int in_flight(const Rows& rows, int workers, int replicas);
+
+/// The stages in order such that the slowest is as fast as possible; of such divisions one with the
+/// fewest stages. All workers have work, and the replicas of each stage divide the number of
+/// micro-batches. Nothing if no division fits. Source: Narayanan et al., PipeDream, SOSP 2019,
+/// section 3.1, here with the number of micro-batches of an iteration between two sums.
+std::optional<std::vector<ReplicatedStage>> replicated_stages(const Rows& rows,
+                                                              const Workers& workers);
+
+}  // namespace stratagem::search

@@ -1,0 +1,180 @@
+// Adds up prices and bytes of an outline's blocks, segment by segment.
+#include "search/partition/rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "lowering/outline.hpp"
+#include "search/device_room.hpp"
+#include "sim/price.hpp"
+#include "study/bounds.hpp"
+#include "study/plan_of.hpp"
+
+namespace stratagem::search {
+namespace {
+
+using lowering::Outline;
+using lowering::OutlinedCell;
+using placement::CellPass;
+using study::Picoseconds;
+
+/// So many layers in each stage, the first ones of which have one more.
+Json evenly(int layers, int stages) {
+  Json counts = Json::array();
+  for (int stage = 0; stage < stages; ++stage)
+    counts.push(layers / stages + (stage < layers % stages ? 1 : 0));
+  return counts;
+}
+
+study::Run even_run(const study::Run& run) {
+  const auto layers = static_cast<int>(model::layers(*run.graph).size());
+  const int stages = run.options.pipeline;
+  if (stages > layers) {
+    throw InputError(run.origin.file, "/strategy/pipeline",
+                     fmt::format("at most {} stages, as many as the model has layers", layers),
+                     std::to_string(stages));
+  }
+  return study::with_settings(
+      run, Json::object().set("strategy",
+                              Json::object().set("layers_per_stage", evenly(layers, stages))));
+}
+
+void refuse_unlike(const study::Run& run, const strategies::Plan& plan, const Outline& outline) {
+  const auto refuse_if = [&](bool is_so, const std::string& what) {
+    if (is_so)
+      throw InputError(run.origin.file, "/strategy",
+                       "a plan with one stage on each device, whose cells are all alike", what);
+  };
+  refuse_if(static_cast<int>(plan.stages.size()) != run.options.pipeline,
+            "several stages on a device, or ends of the model apart");
+  refuse_if(run.options.stages.ranks_per_device > 1, "several stages on a device");
+  refuse_if(plan.slices() > 1, "token slices");
+  refuse_if(!plan.orders().together.empty(), "cells that run together");
+  refuse_if(plan.residency.keeps_segments() || plan.residency.keeps_cells(),
+            "activations that wait elsewhere");
+  std::map<int, int> stage_of;  // by device class
+  for (const OutlinedCell& cell : outline.cells) {
+    const auto [known, added] = stage_of.emplace(cell.device_class, cell.cell.stage);
+    refuse_if(known->second != cell.cell.stage, "several stages on a device");
+  }
+}
+
+/// By segment, on the slowest of the device classes of its stage.
+std::vector<Picoseconds> times_of(const study::Run& run, const Outline& outline) {
+  const sim::Prices prices =
+      sim::price(outline.program, run.profile, run.stack, run.cluster.gpus_per_node());
+  study::LeastTimes least(outline.program, prices, run);
+  std::map<std::pair<int, int>, Picoseconds> by_class;
+  std::vector<Picoseconds> times(outline.segments.size());
+  for (const OutlinedCell& cell : outline.cells) {
+    if (cell.cell.micro_batch != 0) continue;
+    for (std::size_t k = 0; k < cell.blocks.size(); ++k) {
+      Picoseconds& sum = by_class[{cell.device_class, cell.segments[k]}];
+      sum += least.span(cell.blocks[k], cell.device_class);
+      times[cell.segments[k]] = std::max(times[cell.segments[k]], sum);
+    }
+  }
+  return times;
+}
+
+/// By segment.
+std::vector<Bytes> rises_of(const Outline& outline) {
+  std::vector<Bytes> rises(outline.segments.size());
+  std::map<int, Bytes> known;
+  for (const OutlinedCell& cell : outline.cells) {
+    for (std::size_t k = 0; k < cell.blocks.size(); ++k) {
+      const auto [rise, added] = known.try_emplace(cell.blocks[k]);
+      if (added) rise->second = study::rise_of(outline.program.blocks[cell.blocks[k]]);
+      rises[cell.segments[k]] = std::max(rises[cell.segments[k]], rise->second);
+    }
+  }
+  return rises;
+}
+
+/// Of the weights, on the device that keeps most of them.
+int versions_of(const program::Program& program) {
+  int most = 1;
+  for (const program::Sequence& sequence : program.sequences) {
+    for (const program::Resident& resident : sequence.residents)
+      most = std::max(most, resident.versions);
+  }
+  return most;
+}
+
+/// By stage, in the order of cells of its devices.
+std::vector<int> in_flight_of(const Outline& outline, std::size_t stages) {
+  std::vector<int> now(outline.always.size()), most(stages);
+  for (const OutlinedCell& cell : outline.cells) {
+    int& waiting = now[cell.device_class];
+    if (cell.cell.pass == CellPass::forward && cell.leaves > Bytes{}) ++waiting;
+    most[cell.cell.stage] = std::max(most[cell.cell.stage], waiting);
+    if (cell.cell.pass == CellPass::backward) --waiting;
+  }
+  return most;
+}
+
+}  // namespace
+
+Rows rows_of(const study::Run& asked) {
+  const study::Run run = even_run(asked);
+  const strategies::Plan plan = study::plan_of(run);
+  const Outline outline = lowering::outline(plan, run.stack, run.training);
+  refuse_unlike(run, plan, outline);
+  const std::vector<Picoseconds> times = times_of(run, outline);
+  const std::vector<Bytes> rises = rises_of(outline);
+  const program::Program program = study::program_of(run, plan);
+  const int more_versions = versions_of(program) - 1;
+  const std::vector<int> layers = model::layers(*run.graph);
+  Rows result{.in_flight = in_flight_of(outline, plan.stages.size()),
+              .room = std::ranges::min(device_room(run, program)),
+              .micro_batches = run.batch.micro_batches};
+  const auto last = static_cast<int>(times.size()) - 1;
+  bool joins = false;  // an end of the model in its middle goes with the layer behind it
+  for (int segment = 0; segment <= last; ++segment) {
+    const bool layer = std::ranges::binary_search(layers, segment);
+    if (!joins) result.rows.push_back({.layers = 0});
+    joins = !layer && segment > 0 && segment < last;
+    Row& row = result.rows.back();
+    const lowering::OutlinedSegment& bytes = outline.segments[segment];
+    row.layers += layer ? 1 : 0;
+    row.time += times[segment];
+    row.at_steps += bytes.at_steps + more_versions * bytes.parameters;
+    row.gradients += bytes.gradients;
+    row.leaves += bytes.leaves;
+    row.rises = std::max(row.rises, rises[segment]);
+    row.passes_on = bytes.passes_on;
+  }
+  return result;
+}
+
+Bytes needs(const std::vector<Row>& rows, int from, int to, int in_flight) {
+  Bytes bytes, rises;
+  for (int row = from; row < to; ++row) {
+    bytes += rows[row].at_steps + in_flight * rows[row].leaves;
+    rises = std::max(rises, rows[row].rises);
+  }
+  return bytes + rises;
+}
+
+int layers(const std::vector<Row>& rows, int from, int to) {
+  int count = 0;
+  for (int row = from; row < to; ++row) count += rows[row].layers;
+  return count;
+}
+
+std::string words(const std::vector<Row>& rows, int from, int to) {
+  const int first = layers(rows, 0, from), count = layers(rows, from, to);
+  std::vector<std::string> parts;
+  if (from == 0 && rows.front().layers == 0) parts.emplace_back("embedding");
+  if (count == 1) parts.push_back(fmt::format("layer {}", first));
+  if (count > 1) parts.push_back(fmt::format("layers {}-{}", first, first + count - 1));
+  if (to == static_cast<int>(rows.size()) && rows.back().layers == 0) parts.emplace_back("head");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace stratagem::search

@@ -1,0 +1,135 @@
+// Balanced stages against every way to cut the rows, and against what whole runs take.
+#include "search/partition/balanced.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "lowering/outline.hpp"
+#include "search/partition/space_gap.hpp"
+#include "study/plan_of.hpp"
+#include "tests/search/partition_problems.hpp"
+#include "tests/small_scenario.hpp"
+
+namespace stratagem::search {
+namespace {
+
+/// The slowest stage's time, and what the fullest device needs.
+using Balanced = std::pair<double, double>;
+
+/// Nothing if a stage does not fit. Adds everything up by itself.
+std::optional<Balanced> worth_of_stages(const Rows& rows, const std::vector<int>& ends) {
+  Balanced result;
+  int from = 0;
+  for (std::size_t stage = 0; stage < ends.size(); ++stage) {
+    double time = 0, bytes = 0, rises = 0;
+    for (; from < ends[stage]; ++from) {
+      const Row& row = rows.rows[from];
+      time += static_cast<double>(row.time);
+      bytes += row.at_steps.value + rows.in_flight[stage] * row.leaves.value;
+      rises = std::max(rises, row.rises.value);
+    }
+    if (bytes + rises > rows.room.value) return std::nullopt;
+    result = {std::max(result.first, time), std::max(result.second, bytes + rises)};
+  }
+  return result;
+}
+
+TEST_CASE("no division into stages is faster than the balanced one, or takes less memory") {
+  std::mt19937 random(20261126);
+  int possible = 0;
+  for (int instance = 0; instance < 300; ++instance) {
+    Rows rows = random_rows(random, chosen(random, 3, 9));
+    const int stages = chosen(random, 1, std::min<int>(4, static_cast<int>(rows.rows.size())));
+    for (int stage = 0; stage < stages; ++stage) rows.in_flight.push_back(stages - stage);
+    std::optional<Balanced> best;
+    each_cut(static_cast<int>(rows.rows.size()), stages, [&](const std::vector<int>& ends) {
+      const auto one = worth_of_stages(rows, ends);
+      if (one && (!best || *one < *best)) best = one;
+    });
+    const auto found = balanced_stages(rows);
+    REQUIRE(found.has_value() == best.has_value());
+    if (!found) continue;
+    ++possible;
+    REQUIRE(found->size() == static_cast<std::size_t>(stages));
+    CHECK(worth_of_stages(rows, *found) == best);
+  }
+  CHECK(possible > 200);
+  CHECK(possible < 300);
+}
+
+/// Two stages of a GPT whose head takes as long as several layers.
+std::string large_vocabulary(const std::string& strategy) {
+  const std::string shipped = std::filesystem::absolute("scenarios").string();
+  return R"({"question": "?", "runs": [{"name": "one",
+    "model": {"family": "gpt", "layers": 8, "hidden": 1024, "heads": 16, "sequence": 512,
+      "tied": false, "vocabulary": 20000},
+    "cluster": {"preset": "dgx-2", "gpus": 4},
+    "profile": ")" +
+         shipped + R"(/profiles/v100-sxm3.json", "stack": ")" + shipped +
+         R"(/stacks/megatron-2019.json",
+    "training": {"global_batch": 128, "micro_batch": 8, "precision": "fp16", "optimizer": "adam"},
+    "strategy": )" +
+         strategy + "}]}";
+}
+
+study::Run vocabulary_run(const TemporaryFolder& folder, const std::string& strategy) {
+  folder.write("a.json", large_vocabulary(strategy));
+  return study::read_scenario((folder.path() / "a.json").string()).runs.front();
+}
+
+TEST_CASE("rows take what the stages take that they are cut into") {
+  const TemporaryFolder folder;
+  const study::Run even = vocabulary_run(folder, R"({"pipeline": 4})");
+  const study::Run uneven =
+      vocabulary_run(folder, R"({"pipeline": 4, "layers_per_stage": [0, 5, 2, 1]})");
+  const Rows rows = rows_of(even);
+  REQUIRE(rows.rows.size() == 10);
+  CHECK(rows.in_flight == std::vector<int>{4, 3, 2, 1});
+  CHECK(layers(rows.rows, 0, 10) == 8);
+  CHECK(words(rows.rows, 0, 1) == "embedding");
+  CHECK(words(rows.rows, 1, 6) == "layers 0-4");
+  CHECK(words(rows.rows, 8, 10) == "layer 7, head");
+
+  const strategies::Plan plan = study::plan_of(uneven);
+  const lowering::Outline outline = lowering::outline(plan, uneven.stack, uneven.training);
+  const std::vector<int> ends = {1, 6, 8, 10};
+  int from = 0;
+  for (std::size_t stage = 0; stage < ends.size(); ++stage) {
+    Bytes at_steps;
+    for (int row = from; row < ends[stage]; ++row) at_steps += rows.rows[row].at_steps;
+    CHECK(at_steps == outline.at_steps[stage]);
+    from = ends[stage];
+  }
+}
+
+TEST_CASE("a balanced division is the fastest of all when they are simulated") {
+  const TemporaryFolder folder;
+  const study::Run run = vocabulary_run(folder, R"({"pipeline": 4})");
+  const auto found = searcher("balanced").propose(run);
+  REQUIRE(found);
+  const study::Run divided =
+      study::with_settings(run, Json::object().set("strategy", found->strategy));
+  const Seconds even = study::simulate(run, {}).outcome.metrics->iteration_time;
+  const Seconds time = study::simulate(divided, {}).outcome.metrics->iteration_time;
+  CHECK(time < even);
+  const SpaceGap gap = space_gap(run, searcher("balanced"), *found, time, 2);
+  CHECK(gap.divisions == 84);  // 8 layers on 4 stages, of which two may have none
+  CHECK(gap.iteration_time > 0.97 * time);
+}
+
+TEST_CASE("stages that share a device, or a plan file, are not balanced") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& strategy) {
+    const study::Run run = vocabulary_run(folder, strategy);
+    REQUIRE_THROWS_AS(searcher("balanced").propose(run), InputError);
+  };
+  refused(R"({"pipeline": 1, "data": 4})");
+  refused(R"({"pipeline": 4, "schedule": "interleaved"})");
+  refused(R"({"pipeline": 4, "schedule": "interlaced"})");
+  refused(R"({"pipeline": 4, "swap": 2})");
+  refused(R"({"pipeline": 3, "replicas_per_stage": [2, 1, 1], "layers_per_stage": [4, 2, 2]})");
+}
+
+}  // namespace
+}  // namespace stratagem::search
