@@ -14,8 +14,13 @@
 #include "commands/arguments.hpp"
 #include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
+#include "commands/ranks/meeting.hpp"
+#include "kernels/ranks/world.hpp"
 #include "report/search_report.hpp"
+#include "search/crew.hpp"
+#include "search/remote.hpp"
 #include "search/sweep.hpp"
+#include "search/trial.hpp"
 
 namespace stratagem::commands {
 namespace {
@@ -91,26 +96,16 @@ void fill(std::vector<Output>& outputs, const Arguments& asked, const search::Sp
   }
 }
 
-int run_search(const std::vector<std::string>& line) {
-  Options options = search_options();
-  const Arguments asked(options, line);
-  if (asked.helped()) return done;
-  if (asked.whole("best") < 1) throw UsageError("--best: expected at least 1");
+/// The search of rank 0, or of one alone.
+int lead(const search::Space& space, search::Crew& crew, const Arguments& asked,
+         std::vector<Output>& outputs) {
   const auto best = static_cast<std::size_t>(asked.whole("best"));
-  const search::Space space = search::Space::read(asked.required("scenario"));
-  std::vector<Output> outputs;
-  if (asked.has("json")) outputs.push_back({asked.text("json"), {}});
-  if (asked.has("plans"))
-    outputs.push_back({asked.text("plans"), {}, " (for simulate and execute)"});
-  std::vector<std::string> inputs = {space.file()};
-  if (asked.has("store")) inputs.push_back(asked.text("store"));
-  check_outputs(outputs, inputs);
   std::optional<search::Store> store;
   if (asked.has("store")) store.emplace(asked.text("store"), search::context_of(space));
   const search::SweepOptions how{.objective = objective(asked),
                                  .best = best,
                                  .threads = jobs(asked),
-                                 .store = store ? &*store : nullptr};
+                                 .others = {.store = store ? &*store : nullptr, .crew = &crew}};
   ProgressLine progress;
   const search::Swept swept =
       search::sweep(space, how, [&](const search::Progress& now) { progress.show(now); });
@@ -121,6 +116,45 @@ int run_search(const std::vector<std::string>& line) {
   fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best, explained));
   write_below(outputs);
   return swept.answers.empty() ? check_failed : done;
+}
+
+std::vector<Output> outputs_of(const Arguments& asked, const search::Space& space) {
+  std::vector<Output> outputs;
+  if (asked.has("json")) outputs.push_back({asked.text("json"), {}});
+  if (asked.has("plans"))
+    outputs.push_back({asked.text("plans"), {}, " (for simulate and execute)"});
+  std::vector<std::string> inputs = {space.file()};
+  if (asked.has("store")) inputs.push_back(asked.text("store"));
+  check_outputs(outputs, inputs);
+  return outputs;
+}
+
+int run_search(const std::vector<std::string>& line) {
+  Options options = search_options();
+  const Arguments asked(options, line);
+  if (asked.helped()) return done;
+  const bool ranks = kernels::launch().has_value();
+  std::optional<search::Space> space;
+  std::vector<Output> outputs;
+  search::Crew crew;
+  std::optional<search::Port> port;
+  const auto read = [&] {
+    if (asked.whole("best") < 1) throw UsageError("--best: expected at least 1");
+    objective(asked);
+    jobs(asked);
+    space.emplace(search::Space::read(asked.required("scenario")));
+    return ranks ? search::context_of(*space) : "";
+  };
+  const auto open = [&] {
+    outputs = outputs_of(asked, *space);
+    return ranks ? port.emplace(crew).address() : "";
+  };
+  const std::optional<Met> met = meet(read, open);
+  if (!met) return done;
+  if (met->rank == 0) return lead(*space, crew, asked, outputs);
+  search::help(met->word, jobs(asked),
+               [&](const std::string& question) { return search::answer(*space, question); });
+  return done;
 }
 
 }  // namespace

@@ -78,18 +78,25 @@ class Sweep {
     result_.combinations = space_.size();
     for (std::size_t first = 0; first < space_.size(); first += reported) {
       std::vector<Bounded> some(std::min(reported, space_.size() - first));
-      for_each_index(some.size(), options_.threads,
-                     [&](std::size_t i) { some[i] = bounded(space_, first + i, options_.store); });
+      for_each_index(some.size(), threads(),
+                     [&](std::size_t i) { some[i] = bounded(space_, first + i, options_.others); });
       const bool read = std::ranges::any_of(some, &Bounded::read);
       read_ = read_ || read;
       for (std::size_t i = 0; i < some.size(); ++i) sort_out(first + i, some[i]);
       if (read) space_.finish();
       tell();
     }
-    if (!read_ && options_.store != nullptr) finish_unread();
+    const Others& others = options_.others;
+    if (!read_ && (others.store != nullptr || others.crew != nullptr)) finish_unread();
   }
 
-  /// The store knew all of it, so nobody has asked for the keys of the defaults yet.
+  /// One for each helper, which waits for its answers.
+  [[nodiscard]] int threads() const {
+    const Crew* crew = options_.others.crew;
+    return options_.threads + (crew == nullptr ? 0 : static_cast<int>(crew->size()));
+  }
+
+  /// Others knew all of it, so nobody here has asked for the keys of the defaults yet.
   void finish_unread() {
     for (std::size_t number = 0; number < space_.size() && !read_; ++number)
       read_ = bounded(space_, number).read;
@@ -153,7 +160,7 @@ class Sweep {
       some.push_back(candidates_.extract(candidates_.begin()).mapped());
     const double next = least_left();
     std::vector<Answer> answers(some.size());
-    for_each_index(some.size(), options_.threads,
+    for_each_index(some.size(), threads(),
                    [&](std::size_t i) { answers[i] = answered(some[i], next); });
     for (std::size_t i = 0; i < some.size(); ++i) take(some[i], std::move(answers[i]));
     tell();
@@ -173,7 +180,7 @@ class Sweep {
       // Rounded up: equal scores are told apart by their numbers, not here.
       no_longer_than = Seconds{std::nextafter(most / gpus, longest)};
     }
-    answer.trial = tried(space_, answer.settings, no_longer_than, options_.store);
+    answer.trial = tried(space_, answer.settings, no_longer_than, options_.others);
     answer.bounds.iteration_time = std::max(one.bounds.iteration_time, answer.trial.at_least);
     return answer;
   }

@@ -23,9 +23,9 @@ enum class Objective { time, cost, memory };
 
 struct SweepOptions {
   Objective objective = Objective::time;
-  std::size_t best = 10;   ///< plans that are found and ordered for certain
-  int threads = 1;         ///< the answer does not depend on their number
-  Store* store = nullptr;  ///< where to ask first, and to keep what is found; nor on what it knows
+  std::size_t best = 10;  ///< plans that are found and ordered for certain
+  int threads = 1;        ///< the answer does not depend on their number
+  Others others = {};     ///< who is asked first; nor on who they are, and what they know
 };
 
 /// A plan that was simulated.

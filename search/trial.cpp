@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/input_error.hpp"
+#include "base/json_copy.hpp"
 #include "base/malformed_input.hpp"
 #include "base/quantity_text.hpp"
 #include "base/read_file.hpp"
@@ -81,16 +82,23 @@ Trial trial_from(const JsonReader& json) {
           .steady = json.at("steady").boolean()};
 }
 
-/// What the store knows of a question, else what `answer` says, which it knows from then on.
+/// What others know of a question, else what `answer` says, which the store knows from then on.
 template <typename Answer>
-Answer known(Store* store, const std::string& question, Answer (*read)(const JsonReader&),
+Answer known(const Others& others, const std::string& question, Answer (*read)(const JsonReader&),
              const std::function<Answer()>& answer) {
-  if (store == nullptr) return answer();
-  if (const auto text = store->find(question)) return read(JsonReader::from_text(*text, "store"));
-  const Answer found = answer();
-  store->keep(question, text_of(found));
+  if (others.store != nullptr) {
+    if (const auto text = others.store->find(question))
+      return read(JsonReader::from_text(*text, "store"));
+  }
+  const auto told = others.crew == nullptr ? std::nullopt : others.crew->ask(question);
+  const Answer found = told ? read(JsonReader::from_text(*told, "another rank")) : answer();
+  if (others.store != nullptr) others.store->keep(question, text_of(found));
   return found;
 }
+
+/// Questions are one of these, then the settings; between them, of a trial, its limit.
+const std::string of_bounds = "bounds ";
+const std::string of_trial = "no longer than ";
 
 Bounded bound(const Space& space, const Json& settings) {
   Bounded result;
@@ -143,7 +151,7 @@ std::string this_program() {
 
 }  // namespace
 
-Bounded bounded(const Space& space, std::size_t number, Store* store) {
+Bounded bounded(const Space& space, std::size_t number, const Others& others) {
   Json settings;
   bool left_out = false;
   std::string refused;
@@ -152,15 +160,28 @@ Bounded bounded(const Space& space, std::size_t number, Store* store) {
     left_out = space.leaves_out(number);
   });
   if (left_out || !refused.empty()) return {.left_out = left_out, .refused = refused};
-  return known<Bounded>(store, "bounds " + settings.text(), &bounded_from,
+  return known<Bounded>(others, of_bounds + settings.text(), &bounded_from,
                         [&] { return bound(space, settings); });
 }
 
 Trial tried(const Space& space, const Json& settings, std::optional<Seconds> no_longer_than,
-            Store* store) {
+            const Others& others) {
   const std::string limit = no_longer_than ? Json(no_longer_than->value).text() : "any";
-  return known<Trial>(store, "no longer than " + limit + " " + settings.text(), &trial_from,
+  return known<Trial>(others, of_trial + limit + " " + settings.text(), &trial_from,
                       [&] { return simulate(space, settings, no_longer_than); });
+}
+
+std::string answer(const Space& space, const std::string& question) {
+  const auto settings = [&](std::size_t from) {
+    return copy_of(JsonReader::from_text(question.substr(from), "question"));
+  };
+  if (question.starts_with(of_bounds)) return text_of(bound(space, settings(of_bounds.size())));
+  expects(question.starts_with(of_trial), "questions are about bounds or trials");
+  const std::size_t end = question.find(' ', of_trial.size());
+  const std::string limit = question.substr(of_trial.size(), end - of_trial.size());
+  std::optional<Seconds> no_longer_than;
+  if (limit != "any") no_longer_than = Seconds{JsonReader::from_text(limit, "limit").number()};
+  return text_of(simulate(space, settings(end + 1), no_longer_than));
 }
 
 std::string context_of(const Space& space) {

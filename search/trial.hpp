@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/quantity.hpp"
+#include "search/crew.hpp"
 #include "search/space.hpp"
 #include "search/store.hpp"
 #include "study/bounds.hpp"
@@ -40,12 +41,21 @@ struct Trial {
   bool steady = false;
 };
 
-/// Both ask the store first, if there is one, and tell it what it did not know. Of a file that is
-/// not the scenario's InputErrors are thrown, and so are MalformedInputs.
-Bounded bounded(const Space& space, std::size_t number, Store* store = nullptr);
+/// Who is asked before this process sets to work.
+struct Others {
+  Store* store = nullptr;  ///< first; it is told what it did not know
+  Crew* crew = nullptr;    ///< whoever of it is free
+};
+
+/// Of a file that is not the scenario's InputErrors are thrown, and so are MalformedInputs.
+Bounded bounded(const Space& space, std::size_t number, const Others& others = {});
 /// With `no_longer_than` as study::SimulateOptions has it.
 Trial tried(const Space& space, const Json& settings, std::optional<Seconds> no_longer_than,
-            Store* store = nullptr);
+            const Others& others = {});
+
+/// What a member of another search's crew says to a question of one of these two. Throws what they
+/// throw.
+std::string answer(const Space& space, const std::string& question);
 
 /// All that bounds and trials of a space depend on beside its settings: this program, the defaults
 /// and the bytes of the files that these name.

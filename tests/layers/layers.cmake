@@ -30,7 +30,7 @@ set(folders base topology model cost placement strategies program lowering sim s
 # library: how its headers begin, then the folders that may include it from a source file.
 set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml)
 set(headers_boost "boost/")
-set(folders_boost topology model)
+set(folders_boost topology model search)
 set(headers_eigen "Eigen/|unsupported/Eigen/")
 set(folders_eigen calibrate kernels)
 set(headers_blas "cblas|lapacke")
@@ -61,7 +61,7 @@ set(folders_fmt ${folders})
 
 # The system's own headers; those of the language have neither a dot nor a slash in their names.
 set(system_headers
-  "^(sys/.+|unistd\\.h|fcntl\\.h|signal\\.h|dlfcn\\.h|malloc\\.h|poll\\.h|pthread\\.h|sched\\.h|immintrin\\.h)$")
+  "^(sys/.+|unistd\\.h|fcntl\\.h|ifaddrs\\.h|net/.+|netinet/.+|signal\\.h|dlfcn\\.h|malloc\\.h|poll\\.h|pthread\\.h|sched\\.h|immintrin\\.h)$")
 
 # Every folder may include itself and what its arrows reach; `folders` goes from low to high.
 foreach(folder IN LISTS folders)

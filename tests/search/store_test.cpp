@@ -90,10 +90,10 @@ TEST_CASE("a stopped search, wherever it was, goes on to the same answer") {
     Store store(file_in(folder, "a.db"), context_of(space));
     int left = reports;
     try {
-      const Swept swept =
-          sweep(space, {.best = 3, .threads = 2, .store = &store}, [&](const Progress&) {
-            if (--left == 0) throw Stopped("as if killed");
-          });
+      const Swept swept = sweep(space, {.best = 3, .threads = 2, .others = {.store = &store}},
+                                [&](const Progress&) {
+                                  if (--left == 0) throw Stopped("as if killed");
+                                });
       CHECK(all_of(swept) == whole);
       ended = true;
     } catch (const Stopped&) {
@@ -102,12 +102,12 @@ TEST_CASE("a stopped search, wherever it was, goes on to the same answer") {
   }
   // What is known is believed: with another answer in the store the search gives that.
   Store store(file_in(folder, "a.db"), context_of(space));
-  Swept swept = sweep(space, {.best = 3, .store = &store});
+  Swept swept = sweep(space, {.best = 3, .others = {.store = &store}});
   CHECK(all_of(swept) == whole);
   const std::string question = "bounds " + swept.answers.front().settings.text();
   REQUIRE(store.find(question));
   store.keep(question, R"({"refused": "as told", "gpus": 4, "lacks": 0, "time": 0, "memory": 0})");
-  swept = sweep(space, {.best = 3, .store = &store});
+  swept = sweep(space, {.best = 3, .others = {.store = &store}});
   CHECK(swept.refused.contains("as told"));
 }
 
@@ -116,15 +116,15 @@ TEST_CASE("what a store says of simulations is believed, too") {
   const Space space = read(folder, small_space(spanned, settled));
   Store store(file_in(folder, "a.db"), context_of(space));
   const Json settings = sweep(space, {.best = 3}).answers.front().settings;
-  const Trial told = tried(space, settings, {}, &store);
+  const Trial told = tried(space, settings, {}, {.store = &store});
   CHECK(told.simulated);
   const std::string question = "no longer than any " + settings.text();
   const auto known = store.find(question);
   REQUIRE(known);
   store.keep(question, with(*known, "\"simulated\":true", "\"simulated\":false"));
-  CHECK_FALSE(tried(space, settings, {}, &store).simulated);
-  CHECK(tried(space, settings, {}, &store).iteration_time == told.iteration_time);
-  CHECK(tried(space, settings, told.iteration_time, &store).simulated);  // another question
+  CHECK_FALSE(tried(space, settings, {}, {.store = &store}).simulated);
+  CHECK(tried(space, settings, {}, {.store = &store}).iteration_time == told.iteration_time);
+  CHECK(tried(space, settings, told.iteration_time, {.store = &store}).simulated);  // another question
 }
 
 TEST_CASE("a key that nobody asks for is refused, however much a store knows") {
@@ -134,7 +134,7 @@ TEST_CASE("a key that nobody asks for is refused, however much a store knows") {
   const Space space = read(folder, wrong);
   for (int i = 0; i < 2; ++i) {
     Store store(file_in(folder, "a.db"), context_of(space));
-    CHECK_THROWS_AS(sweep(space, {.store = &store}), InputError);
+    CHECK_THROWS_AS(sweep(space, {.others = {.store = &store}}), InputError);
   }
 }
 
