@@ -8,6 +8,7 @@
 
 #include "base/quantity_text.hpp"
 #include "report/figure_text.hpp"
+#include "study/rankings.hpp"
 
 namespace stratagem::report {
 namespace {
@@ -128,6 +129,35 @@ Json statistics(const Validation& validation, const std::string& group) {
   return list;
 }
 
+std::string ranking_lines(const std::vector<study::Ranking>& rankings) {
+  if (rankings.empty()) return "";
+  std::string text =
+      "\n| group | plans of | number | rank correlation | predicted fastest | slower than the "
+      "fastest "
+      "by |\n|---|---|--:|--:|---|--:|\n";
+  for (const study::Ranking& one : rankings) {
+    fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {:.2f} | {} | {} |\n", one.group,
+                   one.of, one.plans, one.correlation, one.chosen,
+                   percent("iteration_time", one.loss, false));
+  }
+  return text;
+}
+
+Json to_json(const std::vector<study::Ranking>& rankings) {
+  Json list = Json::array();
+  for (const study::Ranking& one : rankings) {
+    list.push(Json::object()
+                  .set("group", one.group)
+                  .set("of", one.of)
+                  .set("plans", one.plans)
+                  .set("rank_correlation", one.correlation)
+                  .set("chosen", one.chosen)
+                  .set("loss", one.loss)
+                  .set("fastest", one.fastest));
+  }
+  return list;
+}
+
 /// Those that were to be compared.
 std::string refused_lines(const Validation& validation) {
   if (validation.refused.empty()) return "";
@@ -171,6 +201,7 @@ std::string validation_summary(const Validation& validation) {
                    percent(each.figure, each.mean), percent(each.figure, each.worst),
                    each.worst_run);
   }
+  text += ranking_lines(study::rankings(validation));
   if (validation.verdicts.empty()) return text + refused_lines(validation);
   text += "\n| group | verdicts | right | wrong | undecided |\n|---|--:|--:|--:|--:|\n";
   for (const std::string& group : validation.groups()) {
@@ -196,6 +227,7 @@ Json to_json(const Validation& validation) {
   return Json::object()
       .set("schema", "stratagem/validation/1")
       .set("groups", groups)
+      .set("rankings", to_json(study::rankings(validation)))
       .set("refused", refused(validation));
 }
 

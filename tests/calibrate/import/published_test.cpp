@@ -1,11 +1,13 @@
 // Records of published runs become the shipped scenarios, by rules that do what they say.
 #include "calibrate/import/published.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <set>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "base/json_writer.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::calibrate {
@@ -63,7 +65,7 @@ std::string refusal(const std::string& of_record, const std::string& rules) {
 
 TEST_CASE("the shipped scenarios are what the importer makes of the shipped records") {
   const ImportedRecords records = import_records(records_file, rules_file);
-  std::set<std::string> files = {"validate.json"};
+  std::set<std::string> files = {"validate.json", "vtrain.json"};
   for (const ImportedScenario& scenario : records.scenarios) {
     INFO(scenario.file);
     CHECK(contents(std::filesystem::path(folder_of_scenarios) / scenario.file) == scenario.text);
@@ -71,6 +73,43 @@ TEST_CASE("the shipped scenarios are what the importer makes of the shipped reco
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_of_scenarios))
     CHECK(files.contains(entry.path().filename().string()));
+}
+
+/// The sizes, plan and time of a run, in the order of vTrain's columns from the second on.
+std::string vtrain_row(const JsonReader& run) {
+  std::string row;
+  const auto add = [&](const char* object, const char* key) {
+    row += run.at(object).at(key).dump() + ",";
+  };
+  add("cluster", "gpus");
+  add("training", "global_batch");
+  add("training", "micro_batch");
+  for (const char* key : {"hidden", "heads", "layers"}) add("model", key);
+  row += "2048,";
+  for (const char* key : {"tensor", "data", "pipeline"}) add("strategy", key);
+  const std::string time = run.at("measured").at("iteration_time").at("value").text();
+  return row + Json(std::round(1e4 * std::stod(time)) / 10).text();
+}
+
+TEST_CASE("vTrain's scenario has the rows of its file, and the vocabulary that Megatron-LM pads") {
+  std::ifstream file("scenarios/records/vtrain_multi_node.csv");
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(file, line);) {
+    if (line.front() == '#' || line.front() == 'P') continue;
+    const std::size_t from = line.find(',') + 1, time = line.rfind(',') + 1;
+    rows.push_back(line.substr(from, time - from) + Json(std::stod(line.substr(time))).text());
+  }
+  const auto scenario = JsonReader::from_file("scenarios/published/vtrain.json");
+  std::vector<std::string> runs;
+  for (const JsonReader& run : scenario.at("runs").elements()) {
+    runs.push_back(vtrain_row(run));
+    const std::int64_t multiple = 128 * run.at("strategy").at("tensor").whole_number();
+    const std::int64_t vocabulary = run.at("model").at("vocabulary").whole_number();
+    CHECK(vocabulary % multiple == 0);
+    CHECK((vocabulary >= 50257 && vocabulary < 50257 + multiple));
+  }
+  CHECK(runs == rows);
+  CHECK(rows.size() == 54);
 }
 
 TEST_CASE("every record is a run or is left out with a reason") {

@@ -1,0 +1,95 @@
+// Sets of comparable runs, and their order by both times.
+#include "study/rankings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::study {
+namespace {
+
+/// What a plan does not change: all of the model but the vocabulary, which frameworks pad for each
+/// number of tensor ranks.
+std::string setting_of(const Run& run) {
+  const JsonReader settings = JsonReader::from_text(run.resolved.text(), run.origin.file);
+  std::string text;
+  for (const char* object : {"model", "training"}) {
+    const JsonReader of = settings.at(object);
+    for (const std::string& key : of.keys()) {
+      if (key != "vocabulary" && key != "micro_batch") text += key + of.at(key).dump();
+    }
+  }
+  return text + " " + run.profile.name + " " + std::to_string(run.gpus);
+}
+
+/// By place: its rank from 1; equal values share their mean rank.
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<double> result;
+  for (const double value : values) {
+    const auto less = std::ranges::count_if(values, [&](double other) { return other < value; });
+    const auto equal = std::ranges::count(values, value);
+    result.push_back(static_cast<double>(less) + static_cast<double>(equal + 1) / 2);
+  }
+  return result;
+}
+
+Ranking ranking_of(const std::vector<const Compared*>& plans) {
+  std::vector<double> predicted, measured;
+  for (const Compared* plan : plans) {
+    predicted.push_back(*plan->figure->predicted);
+    measured.push_back(*plan->figure->measured);
+  }
+  const Run& run = *plans.front()->result->run;
+  const auto chosen = std::ranges::min_element(predicted) - predicted.begin();
+  const auto fastest = std::ranges::min_element(measured) - measured.begin();
+  return {.group = plans.front()->group,
+          .of = fmt::format("{:.3g}B parameters, {} GPUs, batch {}",
+                            static_cast<double>(model::parameter_count(*run.graph)) / 1e9, run.gpus,
+                            run.batch.global),
+          .plans = static_cast<int>(plans.size()),
+          .correlation = rank_correlation(predicted, measured),
+          .chosen = plans[chosen]->result->run->name,
+          .loss = measured[chosen] / measured[fastest] - 1,
+          .fastest = plans[fastest]->result->run->name};
+}
+
+}  // namespace
+
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  expects(a.size() == b.size(), "ranks are compared of two lists of the same length");
+  const std::vector<double> of_a = ranks(a), of_b = ranks(b);
+  const double mean = static_cast<double>(a.size() + 1) / 2;
+  double both = 0, square_a = 0, square_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    both += (of_a[i] - mean) * (of_b[i] - mean);
+    square_a += (of_a[i] - mean) * (of_a[i] - mean);
+    square_b += (of_b[i] - mean) * (of_b[i] - mean);
+  }
+  return square_a == 0 || square_b == 0 ? 0 : both / std::sqrt(square_a * square_b);
+}
+
+std::vector<Ranking> rankings(const Validation& validation) {
+  constexpr std::size_t least = 5;
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const Compared*>> sets;
+  for (const Compared& one : validation.compared) {
+    const Run& run = *one.result->run;
+    if (!one.judges || one.figure->name != "iteration_time" || run.graph == nullptr) continue;
+    const std::string key = one.group + "\n" + setting_of(run);
+    auto& set = sets[key];
+    if (set.empty()) order.push_back(key);
+    set.push_back(&one);
+  }
+  std::vector<Ranking> result;
+  for (const std::string& key : order) {
+    if (sets[key].size() >= least) result.push_back(ranking_of(sets[key]));
+  }
+  return result;
+}
+
+}  // namespace stratagem::study
