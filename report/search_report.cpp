@@ -49,7 +49,8 @@ std::vector<Column> measures(const Swept& swept, std::size_t count) {
 std::vector<Column> choices(const Space& space, const Swept& swept, std::size_t count) {
   std::vector<Column> columns;
   for (const search::Dimension& one : space.dimensions()) {
-    if (one.values.size() > 1 && one.key != "gpus") columns.push_back({one.key, {}});
+    if ((one.values.size() > 1 || one.searched) && one.key != "gpus")
+      columns.push_back({one.key, {}});
   }
   if (std::ranges::find(columns, "data", &Column::heading) == columns.end())
     columns.push_back({"data", {}});
@@ -202,7 +203,7 @@ Json search_json(const Space& space, const Swept& swept, std::size_t best,
                   .set("simulated", static_cast<std::int64_t>(swept.simulated));
   if (swept.too_large > 0) {
     json.set("nearest", Json::object()
-                            .set("settings", space.settings(swept.nearest))
+                            .set("settings", swept.nearest_settings)
                             .set("lacks_bytes", swept.nearest_lacks.value)
                             .set("reason", swept.nearest_reason));
   }

@@ -9,6 +9,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
+#include "search/partition/searcher.hpp"
 #include "strategies/parallel/all.hpp"
 
 namespace stratagem::search {
@@ -24,6 +25,20 @@ std::string shown(const Json& value) {
 }
 
 bool is_null(const Json& value) { return value.text() == "null"; }
+
+/// The searchers that find values of a key.
+std::vector<std::string> searchers_for(const std::string& key) {
+  std::vector<std::string> names;
+  for (const Searcher& searcher : searchers()) {
+    if (searcher.key == key) names.push_back(searcher.name);
+  }
+  return names;
+}
+
+bool is_searcher(const std::string& key, const std::string& word) {
+  const std::vector<std::string> names = searchers_for(key);
+  return std::ranges::find(names, word) != names.end();
+}
 
 std::vector<Json> listed(const JsonReader& list) {
   std::vector<Json> values;
@@ -52,8 +67,15 @@ std::vector<Key> keys() {
   const Format<std::int64_t> count = whole(1);
   std::vector<Key> all = {{"gpus", count.schema, count.words, {}},
                           {"micro_batch", count.schema, count.words, micro_batches}};
-  for (const OptionText& option : strategies::option_texts())
-    all.push_back({option.key, option.schema, option.words, option.tried});
+  for (const OptionText& option : strategies::option_texts()) {
+    Key key{option.key, option.schema, option.words, option.tried};
+    for (const std::string& name : searchers_for(option.key)) {
+      const Json word = Json::object().set("const", name);
+      key.one = Json::object().set("anyOf", Json::array().push(key.one).push(word));
+      key.words += ", or `" + name + "`";
+    }
+    all.push_back(std::move(key));
+  }
   return all;
 }
 
@@ -61,6 +83,10 @@ std::vector<Key> keys() {
 void check_values(const Option<strategies::Options>& option, const JsonReader& list) {
   for (const JsonReader& value : list.elements()) {
     strategies::Options anywhere;
+    if (const auto names = searchers_for(option.key); value.is_string() && !names.empty()) {
+      if (std::ranges::find(names, value.text()) != names.end()) continue;
+      value.fail(fmt::format("{}, or {}", option.words, fmt::join(names, ", ")));
+    }
     if (!value.is_null()) option.read(value, anywhere);
     if (value.is_object()) value.finish();
   }
@@ -104,6 +130,9 @@ void Space::add(const std::string& object, const std::string& key, const std::ve
   const auto named = space.find(key);
   if (named && named->is_array()) {
     dimensions_.push_back({object, key, listed(*named)});
+    dimensions_.back().searched =
+        std::ranges::any_of(dimensions_.back().values,
+                            [&](const Json& value) { return is_searcher(key, shown(value)); });
     for (const JsonReader& value : named->elements()) {
       if (object != "strategy" && !value.is_null()) static_cast<void>(value.between(1, 1'000'000));
     }
@@ -155,7 +184,7 @@ Json Space::settings(std::size_t number) const {
       {{"cluster", Json::object()}, {"training", Json::object()}, {"strategy", Json::object()}}};
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     const Json& set = value(number, i);
-    if (is_null(set)) continue;
+    if (is_null(set) || is_searcher(dimensions_[i].key, shown(set))) continue;
     const auto at = std::ranges::find(objects, dimensions_[i].object,
                                       [](const auto& object) { return object.first; });
     at->second.set(dimensions_[i].key, set);
@@ -167,6 +196,15 @@ Json Space::settings(std::size_t number) const {
       std::ranges::find(dimensions_, "data", &Dimension::key) != dimensions_.end();
   if (data_named) return settings;
   return settings.set("strategy", objects[2].second.set("data", data_ranks(settings)));
+}
+
+std::vector<std::string> Space::searchers(std::size_t number) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    const std::string word = shown(value(number, i));
+    if (is_searcher(dimensions_[i].key, word)) names.push_back(word);
+  }
+  return names;
 }
 
 strategies::Options Space::options(const Json& settings) const {

@@ -29,7 +29,8 @@ struct Candidate {
   std::size_t number = 0;
   study::Bounds bounds;
   int gpus = 0;
-  bool by_program = false;  ///< is the bound of its time that of its program?
+  std::optional<Json> settings = {};  ///< as Bounded has them
+  bool by_program = false;            ///< is the bound of its time that of its program?
 };
 
 /// N for each number, so that alike reasons count together.
@@ -110,11 +111,11 @@ class Sweep {
     } else if (!one.refused.empty()) {
       refuse(one.refused);
     } else if (one.lacks > Bytes{}) {
-      does_not_fit(number, one.lacks,
+      does_not_fit(number, one.settings, one.lacks,
                    "needs at least " + to_text(one.bounds.memory) + ", a GPU has " +
                        to_text(one.bounds.memory - one.lacks));
     } else {
-      await({.number = number, .bounds = one.bounds, .gpus = one.gpus});
+      await({.number = number, .bounds = one.bounds, .gpus = one.gpus, .settings = one.settings});
     }
   }
 
@@ -126,9 +127,11 @@ class Sweep {
     if (alike.reason != reason) alike.reason = without_numbers(reason);
   }
 
-  void does_not_fit(std::size_t number, Bytes lacks, const std::string& reason) {
+  void does_not_fit(std::size_t number, const std::optional<Json>& settings, Bytes lacks,
+                    const std::string& reason) {
     if (result_.too_large++ > 0 && lacks >= result_.nearest_lacks) return;
     result_.nearest = number;
+    result_.nearest_settings = settings ? *settings : space_.settings(number);
     result_.nearest_lacks = lacks;
     result_.nearest_reason = reason;
   }
@@ -170,7 +173,7 @@ class Sweep {
   /// another turn, behind the `next` candidate; then it is only held against the last of the best.
   [[nodiscard]] Answer answered(const Candidate& one, double next) const {
     Answer answer{.number = one.number,
-                  .settings = space_.settings(one.number),
+                  .settings = one.settings ? *one.settings : space_.settings(one.number),
                   .bounds = one.bounds,
                   .trial = {}};
     const double most = one.by_program ? worst_of_best() : std::min(next, worst_of_best());
@@ -198,7 +201,8 @@ class Sweep {
       return await(one);
     }
     if (trial.simulated) ++result_.simulated;
-    if (trial.status != Status::ok) return does_not_fit(answer.number, trial.lacks, trial.reason);
+    if (trial.status != Status::ok)
+      return does_not_fit(answer.number, answer.settings, trial.lacks, trial.reason);
     const auto place = std::ranges::upper_bound(
         result_.answers, std::pair(score_of(answer), answer.number), {},
         [&](const Answer& other) { return std::pair(score_of(other), other.number); });

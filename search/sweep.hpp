@@ -54,6 +54,7 @@ struct Swept {
   std::size_t simulated = 0;  ///< among `answers` and `too_large`
   /// Of those that are too large: the one that lacks least, how much, and of what.
   std::size_t nearest = 0;
+  Json nearest_settings;
   Bytes nearest_lacks;
   std::string nearest_reason;
   /// All that fit, best first; of equals the first combination. The first `best` of them are the

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <sstream>
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
 #include "base/malformed_input.hpp"
 #include "base/quantity_text.hpp"
 #include "base/read_file.hpp"
+#include "search/partition/searcher.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -33,21 +35,24 @@ void unless_refused(const Space& space, std::string& refused, const std::functio
 }
 
 std::string text_of(const Bounded& one) {
-  return Json::object()
-      .set("refused", one.refused)
+  Json json = Json::object();
+  json.set("refused", one.refused)
       .set("gpus", one.gpus)
       .set("lacks", one.lacks.value)
       .set("time", one.bounds.iteration_time.value)
-      .set("memory", one.bounds.memory.value)
-      .text();
+      .set("memory", one.bounds.memory.value);
+  if (one.settings) json.set("settings", *one.settings);
+  return json.text();
 }
 
 Bounded bounded_from(const JsonReader& json) {
-  return {.bounds = {.iteration_time = Seconds{json.at("time").number()},
-                     .memory = Bytes{json.at("memory").number()}},
-          .gpus = static_cast<int>(json.at("gpus").whole_number()),
-          .lacks = Bytes{json.at("lacks").number()},
-          .refused = json.at("refused").text()};
+  Bounded one{.bounds = {.iteration_time = Seconds{json.at("time").number()},
+                         .memory = Bytes{json.at("memory").number()}},
+              .gpus = static_cast<int>(json.at("gpus").whole_number()),
+              .lacks = Bytes{json.at("lacks").number()},
+              .refused = json.at("refused").text()};
+  if (json.has("settings")) one.settings = copy_of(json.at("settings"));
+  return one;
 }
 
 std::string text_of(const Trial& one) {
@@ -96,14 +101,39 @@ Answer known(const Others& others, const std::string& question, Answer (*read)(c
   return found;
 }
 
-/// Questions are one of these, then the settings; between them, of a trial, its limit.
+/// Questions are one of these, then the settings. Between them are, of bounds, searchers, each with
+/// a blank behind it, and of a trial its limit.
 const std::string of_bounds = "bounds ";
 const std::string of_trial = "no longer than ";
 
-Bounded bound(const Space& space, const Json& settings) {
+/// Settings with other ones over them.
+Json over(const Json& changes, const Json& settings) {
+  return copy_of(JsonReader::from_text(changes.text(), "found")
+                     .over(JsonReader::from_text(settings.text(), "settings")));
+}
+
+/// The settings with what searchers find for them, one after another.
+Json divided(const Space& space, Json settings, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const Searcher& searcher = *std::ranges::find(searchers(), name, &Searcher::name);
+    study::Run run = study::run_over(space.defaults(), settings, "divided");
+    if (run.refused) throw InputError(*run.refused);
+    run.resolved = study::settings_over(space.defaults(), settings, "divided");
+    const std::optional<Proposal> found = searcher.propose(run);
+    if (!found)
+      throw InputError("", searcher.key, "a division by " + name + " that fits into memory",
+                       "none");
+    settings = over(Json::object().set("strategy", found->strategy), settings);
+  }
+  return settings;
+}
+
+Bounded bound(const Space& space, const Json& settings, const std::vector<std::string>& names) {
   Bounded result;
   unless_refused(space, result.refused, [&] {
-    const study::Run run = study::run_over(space.defaults(), settings, "bounded");
+    if (!names.empty()) result.settings = divided(space, settings, names);
+    const study::Run run =
+        study::run_over(space.defaults(), result.settings.value_or(settings), "bounded");
     result.read = true;
     if (run.refused) throw InputError(*run.refused);
     result.bounds = study::bounds(run);
@@ -160,8 +190,11 @@ Bounded bounded(const Space& space, std::size_t number, const Others& others) {
     left_out = space.leaves_out(number);
   });
   if (left_out || !refused.empty()) return {.left_out = left_out, .refused = refused};
-  return known<Bounded>(others, of_bounds + settings.text(), &bounded_from,
-                        [&] { return bound(space, settings); });
+  const std::vector<std::string> names = space.searchers(number);
+  std::string question = of_bounds;
+  for (const std::string& name : names) question += name + " ";
+  return known<Bounded>(others, question + settings.text(), &bounded_from,
+                        [&] { return bound(space, settings, names); });
 }
 
 Trial tried(const Space& space, const Json& settings, std::optional<Seconds> no_longer_than,
@@ -175,7 +208,13 @@ std::string answer(const Space& space, const std::string& question) {
   const auto settings = [&](std::size_t from) {
     return copy_of(JsonReader::from_text(question.substr(from), "question"));
   };
-  if (question.starts_with(of_bounds)) return text_of(bound(space, settings(of_bounds.size())));
+  if (question.starts_with(of_bounds)) {
+    const std::size_t from = question.find('{');
+    std::istringstream words(question.substr(of_bounds.size(), from - of_bounds.size()));
+    std::vector<std::string> names;
+    for (std::string name; words >> name;) names.push_back(name);
+    return text_of(bound(space, settings(from), names));
+  }
   expects(question.starts_with(of_trial), "questions are about bounds or trials");
   const std::size_t end = question.find(' ', of_trial.size());
   const std::string limit = question.substr(of_trial.size(), end - of_trial.size());

@@ -18,10 +18,11 @@ namespace stratagem::search {
 struct Bounded {
   study::Bounds bounds;
   int gpus = 0;
-  Bytes lacks;               ///< of the GPU's memory
-  bool left_out = false;     ///< as Space::leaves_out
-  bool read = false;         ///< have all settings been read, now?
-  std::string refused = {};  ///< the reason, if it is no plan
+  Bytes lacks;                        ///< of the GPU's memory
+  std::optional<Json> settings = {};  ///< with what searchers found, if any were asked
+  bool left_out = false;              ///< as Space::leaves_out
+  bool read = false;                  ///< have all settings been read, now?
+  std::string refused = {};           ///< the reason, if it is no plan
 };
 
 /// A plan that was simulated, or that is known to be of no use without.

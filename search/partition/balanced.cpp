@@ -117,9 +117,12 @@ std::optional<std::vector<int>> balanced_stages(const Rows& rows) {
 }
 
 Searcher balanced() {
-  return {"balanced", "stage",
+  return {"balanced",
+          "layers_per_stage",
+          "stage",
           "the passes of a micro-batch on the slowest stage; then the memory of the fullest device",
-          &balanced_proposal, &every_balance};
+          &balanced_proposal,
+          &every_balance};
 }
 
 }  // namespace stratagem::search

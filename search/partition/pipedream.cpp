@@ -212,10 +212,13 @@ std::optional<std::vector<ReplicatedStage>> replicated_stages(const Rows& rows,
 
 Searcher pipedream() {
   return {
-      "pipedream", "stage",
+      "pipedream",
+      "replicas_per_stage",
+      "stage",
       "an iteration's passes and sums of gradients, or its messages, of the slowest stage; then "
       "the number of stages",
-      &replicated_proposal, &every_replication};
+      &replicated_proposal,
+      &every_replication};
 }
 
 }  // namespace stratagem::search

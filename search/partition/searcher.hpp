@@ -37,6 +37,7 @@ Json list_of(const Numbers& numbers) {
 
 struct Searcher {
   std::string name;       ///< as `partition --by` has it
+  std::string key;        ///< of a strategy, whose value in a space may be this name
   std::string parts;      ///< what its parts are: "stage"
   std::string objective;  ///< what it makes least, in words
   /// No other division of its space has a smaller objective. Nothing if none fits into memory.

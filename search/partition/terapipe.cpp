@@ -177,10 +177,13 @@ std::vector<int> best_slices(const Slicing& slicing) {
 }
 
 Searcher terapipe() {
-  return {"terapipe", "slice",
+  return {"terapipe",
+          "token_slices",
+          "slice",
           "all slices of all micro-batches on the slowest stage, and the longest slice on each of "
           "the others",
-          &sliced_proposal, &every_slicing};
+          &sliced_proposal,
+          &every_slicing};
 }
 
 }  // namespace stratagem::search

@@ -5,10 +5,13 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/json_copy.hpp"
 #include "lowering/outline.hpp"
 #include "search/partition/space_gap.hpp"
+#include "search/sweep.hpp"
 #include "study/plan_of.hpp"
 #include "tests/search/partition_problems.hpp"
+#include "tests/search/small_space.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::search {
@@ -116,6 +119,47 @@ TEST_CASE("a balanced division is the fastest of all when they are simulated") {
   const SpaceGap gap = space_gap(run, searcher("balanced"), *found, time, 2);
   CHECK(gap.divisions == 84);  // 8 layers on 4 stages, of which two may have none
   CHECK(gap.iteration_time > 0.97 * time);
+}
+
+/// A plan's settings without a key of its strategy.
+Json without(const Json& settings, const std::string& left_out) {
+  const JsonReader all = JsonReader::from_text(settings.text(), "settings");
+  Json result = Json::object(), strategy = Json::object();
+  for (const std::string& key : all.keys()) {
+    if (key != "strategy") result.set(key, copy_of(all.at(key)));
+  }
+  for (const std::string& key : all.at("strategy").keys()) {
+    if (key != left_out) strategy.set(key, copy_of(all.at("strategy").at(key)));
+  }
+  return result.set("strategy", strategy);
+}
+
+TEST_CASE("a search divides the layers of each plan as the searcher does, whatever their number") {
+  const TemporaryFolder folder;
+  // Four layers on three stages of one rank each, or on two of two.
+  const Space space =
+      read(folder, with(small_space(R"({"layers_per_stage": ["balanced"], "pipeline": [2, 3],
+        "micro_batch": [1], "tensor": [1], "zero": [0], "recompute": ["none"],
+        "schedule": ["1f1b"], "sequence_parallel": [false], "gpus": [3, 4]})"),
+                        R"(, "gpus": 4)", ""));
+  const Swept swept = sweep(space, {});
+  REQUIRE(swept.answers.size() == 2);  // three GPUs have no two stages, and four no three
+  for (const Answer& answer : swept.answers) {
+    const JsonReader settings = JsonReader::from_text(answer.settings.text(), "settings");
+    const JsonReader strategy = settings.at("strategy");
+    CHECK(strategy.at("layers_per_stage").elements().size() ==
+          static_cast<std::size_t>(strategy.at("pipeline").whole_number()));
+    study::Run even =
+        study::run_over(space.defaults(), without(answer.settings, "layers_per_stage"), "even");
+    even.resolved = study::settings_over(space.defaults(),
+                                         without(answer.settings, "layers_per_stage"), "even");
+    const auto found = searcher("balanced").propose(even);
+    REQUIRE(found);
+    CHECK(JsonReader::from_text(found->strategy.text(), "").at("layers_per_stage").dump() ==
+          strategy.at("layers_per_stage").dump());
+    const study::Run run = study::run_over(space.defaults(), answer.settings, "divided");
+    CHECK(study::simulate(run, {}).outcome.metrics->iteration_time == answer.trial.iteration_time);
+  }
 }
 
 TEST_CASE("stages that share a device, or a plan file, are not balanced") {

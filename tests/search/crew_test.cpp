@@ -13,7 +13,8 @@ namespace stratagem::search {
 namespace {
 
 const std::string helped_with =
-    R"({"tensor": [1, 2, 3], "micro_batch": [1, 2, 4], "zero": [0, 1]})";
+    R"({"tensor": [1, 2, 3], "micro_batch": [1, 2, 4], "zero": [0, 1],
+  "layers_per_stage": [null, "balanced"]})";
 
 std::string text_of(const Swept& swept) {
   std::string text;

@@ -137,6 +137,9 @@ TEST_CASE("a search says what is wrong with it") {
   CHECK(refusal(with(small_space("{}"), R"(, "gpus": 4)", "")).starts_with("/defaults/cluster: "));
   CHECK(refusal(small_space(R"({"micro_batch": ["two"]})")).starts_with("/search/micro_batch/0: "));
   CHECK(refusal(small_space(R"({"gpus": [0]})")).starts_with("/search/gpus/0: "));
+  const std::string divisions = refusal(small_space(R"({"layers_per_stage": ["pipedream"]})"));
+  CHECK(divisions.starts_with("/search/layers_per_stage/0: "));
+  CHECK(divisions.find("or balanced") != std::string::npos);
   std::string many = "[1";
   for (int i = 2; i <= 1001; ++i) many += ", " + std::to_string(i);
   many += "]";

@@ -124,7 +124,8 @@ TEST_CASE("what a store says of simulations is believed, too") {
   store.keep(question, with(*known, "\"simulated\":true", "\"simulated\":false"));
   CHECK_FALSE(tried(space, settings, {}, {.store = &store}).simulated);
   CHECK(tried(space, settings, {}, {.store = &store}).iteration_time == told.iteration_time);
-  CHECK(tried(space, settings, told.iteration_time, {.store = &store}).simulated);  // another question
+  CHECK(tried(space, settings, told.iteration_time, {.store = &store})
+            .simulated);  // another question
 }
 
 TEST_CASE("a key that nobody asks for is refused, however much a store knows") {
