@@ -152,8 +152,10 @@ int run_search(const std::vector<std::string>& line) {
   const std::optional<Met> met = meet(read, open);
   if (!met) return done;
   if (met->rank == 0) return lead(*space, crew, asked, outputs);
-  search::help(met->word, jobs(asked),
-               [&](const std::string& question) { return search::answer(*space, question); });
+  const bool reached = search::help(met->word, jobs(asked), [&](const std::string& question) {
+    return search::answer(*space, question);
+  });
+  if (!reached) fmt::print(stderr, "stratagem: rank {}: rank 0 was not reached\n", met->rank);
   return done;
 }
 

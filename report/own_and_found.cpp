@@ -21,7 +21,10 @@ std::string own_and_found(const std::string& what, const study::Outcome& own,
   std::string reasons;
   const auto add = [&](const std::string& name, const study::Outcome& outcome) {
     if (outcome.status != study::Outcome::Status::ok)
-      reasons += wrapped(fmt::format("{} {} does not run: {}", name, what, outcome.reason), 2);
+      reasons +=
+          wrapped(fmt::format("{} {} does not run: {}", name == "found" ? "The found" : "Its own",
+                              what, outcome.reason),
+                  2);
     if (!outcome.metrics) return;
     const sim::Metrics& metrics = *outcome.metrics;
     add_row(columns, {name, value_text("iteration_time", metrics.iteration_time.value)});
@@ -33,9 +36,8 @@ std::string own_and_found(const std::string& what, const study::Outcome& own,
   add("found", found);
   for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
   columns.push_back({"memory", memory});
-  std::string text = "Simulated:\n\n";
-  if (!spent.empty()) text += text_of(columns) + "\n";
-  return text + reasons +
+  if (spent.empty()) return reasons;
+  return "Simulated:\n\n" + text_of(columns) + "\n" + reasons +
          wrapped("Of the time " + std::string(shares_legend) + " Memory: of the fullest GPU.", 2);
 }
 

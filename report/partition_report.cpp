@@ -37,8 +37,14 @@ std::string parts_table(const Partition& partition) {
   return text_of(columns);
 }
 
+std::string status_of(const study::Outcome& outcome) {
+  using Status = study::Outcome::Status;
+  if (outcome.status == Status::ok) return "ok";
+  return outcome.status == Status::refused ? "refused" : "out_of_memory";
+}
+
 Json outcome_json(const study::Outcome& outcome) {
-  Json json = Json::object().set("fits", outcome.status == study::Outcome::Status::ok);
+  Json json = Json::object().set("status", status_of(outcome));
   if (!outcome.reason.empty()) json.set("reason", outcome.reason);
   if (!outcome.metrics) return json;
   return json.set("iteration_time_s", outcome.metrics->iteration_time.value)

@@ -5,8 +5,10 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
@@ -49,6 +51,24 @@ Address address_from(const std::string& text) {
 
 using Context = std::shared_ptr<asio::io_context>;
 
+/// Can the socket be read or written within so many ms?
+bool ready(tcp::socket& socket, short what, int limit) {
+  pollfd one{.fd = socket.native_handle(), .events = what, .revents = 0};
+  return poll(&one, 1, limit) == 1;
+}
+
+/// Calls for about five seconds, counted in waits of 100 ms.
+class Patience {
+ public:
+  bool operator()() { return ++waits_ < 50; }
+
+ private:
+  int waits_ = 0;
+};
+
+/// What whoever knows the secret is told.
+const std::string welcome = "welcome\n";
+
 /// An end of a connection.
 class Wire {
  public:
@@ -77,10 +97,21 @@ class Wire {
     read_.erase(0, size);
     return line;
   }
-  /// Reads that take longer fail; 0: none does.
-  void limit_reads(int seconds) {
-    const timeval limit{.tv_sec = seconds, .tv_usec = 0};
-    setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  /// The next bytes, if they come while `wait` says so.
+  std::optional<std::string> read_bytes(std::size_t count, const std::function<bool()>& wait) {
+    std::string bytes;
+    while (bytes.size() < count) {
+      if (!ready(socket_, POLLIN, 100)) {
+        if (!wait()) return std::nullopt;
+        continue;
+      }
+      std::array<char, 256> some{};
+      error_code error;
+      const std::size_t most = std::min(some.size(), count - bytes.size());
+      bytes.append(some.data(), socket_.read_some(asio::buffer(some.data(), most), error));
+      if (error) return std::nullopt;
+    }
+    return bytes;
   }
 
  private:
@@ -129,16 +160,32 @@ std::vector<std::string> own_hosts() {
   return hosts;
 }
 
-/// A connection that the other side has accepted.
+/// Does it reach the other side within five seconds?
+bool connects(tcp::socket& socket, const std::string& host, unsigned short port) {
+  error_code error;
+  socket.open(tcp::v4(), error);
+  if (!error) socket.non_blocking(true, error);
+  if (error) return false;
+  socket.connect({asio::ip::make_address(host), port}, error);
+  if (error && error != asio::error::in_progress && error != asio::error::would_block) return false;
+  int failed = 0;
+  socklen_t size = sizeof failed;
+  const bool reached =
+      ready(socket, POLLOUT, 5000) &&
+      getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &failed, &size) == 0 && failed == 0;
+  socket.non_blocking(false, error);
+  return reached && !error;
+}
+
+/// A connection to whoever knows the secret, too.
 std::optional<Wire> connected(const Address& address) {
   const Context context = std::make_shared<asio::io_context>();
   for (const std::string& host : address.hosts) {
     tcp::socket socket(*context);
-    error_code error;
-    socket.connect({asio::ip::make_address(host), address.port}, error);
-    if (error) continue;
+    if (!connects(socket, host, address.port)) continue;
     Wire wire(context, std::move(socket));
-    if (wire.write(address.secret)) return wire;
+    if (wire.write(address.secret) && wire.read_bytes(welcome.size(), Patience()) == welcome)
+      return wire;
   }
   return std::nullopt;
 }
@@ -155,9 +202,9 @@ struct Port::Listener {
       acceptor.accept(socket, error);
       if (error || closing) continue;
       Wire wire(context, std::move(socket));
-      wire.limit_reads(5);
-      if (wire.read() != address.secret) continue;
-      wire.limit_reads(0);
+      const auto wait = [this, patience = Patience()]() mutable { return !closing && patience(); };
+      if (wire.read_bytes(address.secret.size() + 1, wait) != address.secret + "\n") continue;
+      if (!wire.write(welcome.substr(0, welcome.size() - 1))) continue;
       crew.join(std::make_unique<RemoteHelper>(std::move(wire)));
     }
   }
@@ -192,7 +239,7 @@ Port::~Port() {
 
 std::string Port::address() const { return text_of(listener_->address); }
 
-void help(const std::string& text, int threads,
+bool help(const std::string& text, int threads,
           const std::function<std::string(const std::string&)>& answer) {
   const Address address = address_from(text);
   const auto answer_or_none = [&](const std::string& question) -> std::string {
@@ -202,20 +249,16 @@ void help(const std::string& text, int threads,
       return "";
     }
   };
-  std::atomic<int> reached = 0;
+  std::atomic<bool> reached = false;
   for_each_index(threads, threads, [&](std::size_t) {
     std::optional<Wire> wire = connected(address);
     if (!wire) return;
-    ++reached;
+    reached = true;
     while (const auto question = wire->read()) {
       if (!wire->write(answer_or_none(*question))) return;
     }
   });
-  if (reached == 0) {
-    std::string hosts;
-    for (const std::string& host : address.hosts) hosts += " " + host;
-    throw InputError("", "", "rank 0 at one of" + hosts, "nobody there");
-  }
+  return reached;
 }
 
 }  // namespace stratagem::search

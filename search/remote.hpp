@@ -9,9 +9,8 @@
 
 namespace stratagem::search {
 
-/// An open port. Whoever connects to it and knows its address joins the crew, until this object is
-/// gone; then all helpers are told to end. A helper whose machine falls silent is gone after half a
-/// minute.
+/// An open port. Helpers that connect with the secret join the crew, which ends them when it is
+/// destroyed itself. A helper whose machine falls silent is gone after half a minute.
 class Port {
  public:
   /// `crew` must outlive it. Throws InputError where no port can be opened.
@@ -30,9 +29,9 @@ class Port {
 };
 
 /// Answers questions, `threads` at once, until whoever asks them ends it, or is gone. What `answer`
-/// throws is for whoever asks to find out: it is told that there is no answer. Throws InputError if
-/// nobody is reached.
-void help(const std::string& address, int threads,
+/// throws is for whoever asks to find out: it is told that there is no answer. Returns whether
+/// anybody was reached: whoever comes when the port is closed again has nothing to do.
+bool help(const std::string& address, int threads,
           const std::function<std::string(const std::string&)>& answer);
 
 }  // namespace stratagem::search

@@ -65,7 +65,9 @@ class Sweep {
  public:
   Sweep(const Space& space, const SweepOptions& options,
         const std::function<void(const Progress&)>& report)
-      : space_(space), options_(options), report_(report) {}
+      : space_(space), options_(options), report_(report), turns_(options.threads) {
+    options_.others.turns = &turns_;
+  }
 
   Swept run() {
     bound_all();
@@ -219,11 +221,12 @@ class Sweep {
   }
 
   const Space& space_;
-  const SweepOptions& options_;
+  SweepOptions options_;
   const std::function<void(const Progress&)>& report_;
   /// That may fit, by the least that they can score and their number.
   std::map<std::pair<double, std::size_t>, Candidate> candidates_;
   std::size_t bounded_ = 0;
+  std::counting_semaphore<> turns_;
   bool read_ = false;  ///< has any combination been read?
   Swept result_;
 };
@@ -240,8 +243,7 @@ std::vector<Explanation> explain(const Space& space, const Swept& swept, std::si
   std::vector<Explanation> explanations;
   for (std::size_t i = 0; i < std::min(count, swept.answers.size()); ++i) {
     const Json& settings = swept.answers[i].settings;
-    study::Run run = study::run_over(space.defaults(), settings, "explained");
-    run.resolved = study::settings_over(space.defaults(), settings, "explained");
+    const study::Run run = study::resolved_over(space.defaults(), settings, "explained");
     explanations.push_back({study::simulate(run, {}).outcome, study::gains(run, threads)});
   }
   return explanations;

@@ -31,7 +31,7 @@ struct SweepOptions {
 /// A plan that was simulated.
 struct Answer {
   std::size_t number = 0;  ///< of its combination
-  Json settings;           ///< as Space::settings
+  Json settings;           ///< as Space::settings, with what searchers found
   study::Bounds bounds;
   Trial trial;
 };
@@ -74,8 +74,8 @@ struct Progress {
 /// Bounds all combinations, then takes them in the order of their bounds until the next bound is
 /// above the objective of the last of the best: what is left cannot be better. Eight take their
 /// turn together: each gets its program, which bounds its time more closely. One that is then above
-/// the next outside the eight waits for another turn; the others are simulated. For the least memory
-/// none waits. Throws InputError for what is wrong with the form of the scenario.
+/// the next outside the eight waits for another turn; the others are simulated. For the least
+/// memory none waits. Throws InputError for what is wrong with the form of the scenario.
 Swept sweep(const Space& space, const SweepOptions& options,
             const std::function<void(const Progress&)>& report = {});
 

@@ -87,6 +87,22 @@ Trial trial_from(const JsonReader& json) {
           .steady = json.at("steady").boolean()};
 }
 
+/// A turn, while it lives, if turns are counted.
+class Turn {
+ public:
+  explicit Turn(std::counting_semaphore<>* turns) : turns_(turns) {
+    if (turns_ != nullptr) turns_->acquire();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (turns_ != nullptr) turns_->release();
+  }
+
+ private:
+  std::counting_semaphore<>* turns_;
+};
+
 /// What others know of a question, else what `answer` says, which the store knows from then on.
 template <typename Answer>
 Answer known(const Others& others, const std::string& question, Answer (*read)(const JsonReader&),
@@ -96,7 +112,11 @@ Answer known(const Others& others, const std::string& question, Answer (*read)(c
       return read(JsonReader::from_text(*text, "store"));
   }
   const auto told = others.crew == nullptr ? std::nullopt : others.crew->ask(question);
-  const Answer found = told ? read(JsonReader::from_text(*told, "another rank")) : answer();
+  const auto in_turn = [&] {
+    const Turn turn(others.turns);
+    return answer();
+  };
+  const Answer found = told ? read(JsonReader::from_text(*told, "another rank")) : in_turn();
   if (others.store != nullptr) others.store->keep(question, text_of(found));
   return found;
 }
@@ -116,9 +136,8 @@ Json over(const Json& changes, const Json& settings) {
 Json divided(const Space& space, Json settings, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const Searcher& searcher = *std::ranges::find(searchers(), name, &Searcher::name);
-    study::Run run = study::run_over(space.defaults(), settings, "divided");
+    const study::Run run = study::resolved_over(space.defaults(), settings, "divided");
     if (run.refused) throw InputError(*run.refused);
-    run.resolved = study::settings_over(space.defaults(), settings, "divided");
     const std::optional<Proposal> found = searcher.propose(run);
     if (!found)
       throw InputError("", searcher.key, "a division by " + name + " that fits into memory",

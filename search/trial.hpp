@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <semaphore>
 #include <string>
 
 #include "base/quantity.hpp"
@@ -46,9 +47,11 @@ struct Trial {
 struct Others {
   Store* store = nullptr;  ///< first; it is told what it did not know
   Crew* crew = nullptr;    ///< whoever of it is free
+  /// Of this process: questions that it answers itself at the same time.
+  std::counting_semaphore<>* turns = nullptr;
 };
 
-/// Of a file that is not the scenario's InputErrors are thrown, and so are MalformedInputs.
+/// Throws MalformedInput, and InputErrors of files other than the scenario.
 Bounded bounded(const Space& space, std::size_t number, const Others& others = {});
 /// With `no_longer_than` as study::SimulateOptions has it.
 Trial tried(const Space& space, const Json& settings, std::optional<Seconds> no_longer_than,

@@ -7,24 +7,29 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "base/input_error.hpp"
 
 namespace stratagem::study {
 namespace {
 
-/// What a plan does not change: all of the model but the vocabulary, which frameworks pad for each
-/// number of tensor ranks.
+/// What plans of one set have in common: all but the strategy, the size of micro-batches, and the
+/// vocabulary, which frameworks pad for each number of tensor ranks.
 std::string setting_of(const Run& run) {
   const JsonReader settings = JsonReader::from_text(run.resolved.text(), run.origin.file);
-  std::string text;
-  for (const char* object : {"model", "training"}) {
+  std::set<std::string> all = {settings.at("profile").dump(), settings.at("stack").dump(),
+                               std::to_string(run.gpus)};
+  for (const char* object : {"model", "cluster", "training"}) {
     const JsonReader of = settings.at(object);
     for (const std::string& key : of.keys()) {
-      if (key != "vocabulary" && key != "micro_batch") text += key + of.at(key).dump();
+      const bool varies = key == "vocabulary" || key == "micro_batch" || key == "gpus";
+      if (!varies) all.insert(key + " " + of.at(key).dump());
     }
   }
-  return text + " " + run.profile.name + " " + std::to_string(run.gpus);
+  std::string text;
+  for (const std::string& one : all) text += one + "\n";
+  return text;
 }
 
 /// By place: its rank from 1; equal values share their mean rank.

@@ -444,8 +444,11 @@ Run run_over(const JsonReader& defaults, const Json& settings, const std::string
   return read_run(layered(defaults, settings, name), "");
 }
 
-Json settings_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
-  return resolved(layered(defaults, settings, name));
+Run resolved_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
+  const JsonReader reader = layered(defaults, settings, name);
+  Run run = read_run(reader, "");
+  run.resolved = resolved(reader);
+  return run;
 }
 
 Run with_settings(const Run& run, const Json& changes) {

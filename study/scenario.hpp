@@ -118,8 +118,8 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 /// `resolved` is not set. Keys of the defaults that nobody asks for are for their owner to refuse.
 Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name);
 
-/// All settings of such a run, after defaults: what Run::resolved is.
-Json settings_over(const JsonReader& defaults, const Json& settings, const std::string& name);
+/// The same with `resolved`, so that with_settings() takes it.
+Run resolved_over(const JsonReader& defaults, const Json& settings, const std::string& name);
 
 /// The files that settings name, after defaults: profile (if asked for), stack and what that stands
 /// on, server and plan; also the scenario itself.

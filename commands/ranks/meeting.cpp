@@ -27,7 +27,7 @@ std::optional<Met> meet(const std::function<std::string()>& own,
     kernels::Communicator& all = world.all();
     std::string text;
     all_or_none(all, [&] { text = own(); });
-    expect_alike(all, "what is to be searched as", text);
+    expect_alike(all, "the program, and the files of defaults,", text);
     all_or_none(all, [&] { text = all.rank() == 0 ? word() : ""; });
     met = {.rank = all.rank(), .ranks = all.size(), .word = from_first(all, text)};
     return done;

@@ -80,11 +80,26 @@ class LeftByBlocks {
     for (const int number : left) {
       const program::Slot& slot = block.slots[number];
       if (slot.place != program::Residence::device || !waits_for_backward(slot.category)) continue;
-      result.all += slot.bytes;
       if (!is_among(to_after(c_, facts), facts, slot.tensor)) result.here += slot.bytes;
-      if (is_among(facts.activations_out, facts, slot.tensor)) result.passes_on += slot.bytes;
+    }
+    result.all = result.here;
+    for (const auto& [tensor, bytes] : outputs_of(block, facts)) {
+      result.passes_on += bytes;
+      if (std::ranges::count(to_after(c_, facts), tensor) > 0) result.all += bytes;
     }
     return result;
+  }
+
+  /// What later segments read, whether or not the block frees it once it is sent.
+  static std::map<model::TensorId, Bytes> outputs_of(const program::Block& block,
+                                                     const SegmentFacts& facts) {
+    std::map<model::TensorId, Bytes> outputs;
+    for (const program::Slot& slot : block.slots) {
+      if (!is_among(facts.activations_out, facts, slot.tensor)) continue;
+      Bytes& bytes = outputs[facts.tensors[slot.tensor]];
+      bytes = std::max(bytes, slot.bytes);
+    }
+    return outputs;
   }
 
   static bool is_among(const std::vector<model::TensorId>& tensors, const SegmentFacts& facts,

@@ -13,11 +13,10 @@
 namespace stratagem::search {
 namespace {
 
-using study::Picoseconds;
 constexpr double not_allowed = std::numeric_limits<double>::infinity();
 
-/// Of rows `from` to `to` - 1 as stage `stage`; `not_allowed` where that is not allowed. It does not fall
-/// with more rows.
+/// Of rows `from` to `to` - 1 as stage `stage`; `not_allowed` where that is not allowed. It does
+/// not fall with more rows.
 using Load = std::function<double(int stage, int from, int to)>;
 
 /// The row behind each stage, such that the largest load is least.
@@ -46,32 +45,41 @@ std::optional<std::vector<int>> least_largest(int stages, int rows, const Load& 
   return ends;
 }
 
+void refuse_unbalanced(const study::Run& run) {
+  const auto refuse_if = [&](bool is_so, const std::string& key, const std::string& expected,
+                             const std::string& found) {
+    if (is_so) throw InputError("", key, expected, found);
+  };
+  refuse_if(run.plan.has_value(), "/plan", "a strategy with stages of layers", "a plan file");
+  refuse_if(!run.options.stages.replicas.empty(), "/strategy/replicas_per_stage",
+            "one of each stage (--by pipedream finds replicas)",
+            std::to_string(run.options.pipeline_ranks()) + " for " +
+                std::to_string(run.options.pipeline) + " stages");
+  refuse_if(run.options.pipeline < 2, "/strategy/pipeline", "at least 2 stages",
+            std::to_string(run.options.pipeline));
+}
+
 std::optional<Proposal> balanced_proposal(const study::Run& run) {
-  if (run.plan || run.options.pipeline < 2 ||
-      run.options.pipeline_ranks() != run.options.pipeline) {
-    throw InputError(run.origin.file, "/strategy/pipeline",
-                     "a strategy with at least 2 stages, without replicas",
-                     run.plan ? "a plan file" : std::to_string(run.options.pipeline));
-  }
+  refuse_unbalanced(run);
   const Rows rows = rows_of(run);
   const auto ends = balanced_stages(rows);
   if (!ends) return std::nullopt;
+  const auto all = joined(rows.rows);
   Proposal result;
   std::vector<int> counts;
-  Picoseconds slowest = 0;
   int from = 0;
   for (std::size_t stage = 0; stage < ends->size(); ++stage) {
     const int to = (*ends)[stage];
-    const Picoseconds time = time_of_stage(rows, from, to);
-    slowest = std::max(slowest, time);
-    counts.push_back(layers(rows.rows, from, to));
+    const Row& own = all[from][to];
+    const Seconds time = sim::to_seconds(sim::Ticks{own.time});
+    counts.push_back(own.layers);
+    result.objective = std::max(result.objective, time);
     result.parts.push_back({.what = words(rows.rows, from, to),
-                            .time = sim::to_seconds(sim::Ticks{time}),
-                            .memory = needs(rows.rows, from, to, rows.in_flight[stage])});
+                            .time = time,
+                            .memory = needs(own, rows.in_flight[stage], rows.versions[stage])});
     from = to;
   }
   result.strategy = Json::object().set("layers_per_stage", list_of(counts));
-  result.objective = sim::to_seconds(sim::Ticks{slowest});
   return result;
 }
 
@@ -88,23 +96,18 @@ std::vector<Json> every_balance(const study::Run& run, std::size_t most) {
 
 }  // namespace
 
-Picoseconds time_of_stage(const Rows& rows, int from, int to) {
-  Picoseconds time = 0;
-  for (int row = from; row < to; ++row) time += rows.rows[row].time;
-  return time;
-}
-
 std::optional<std::vector<int>> balanced_stages(const Rows& rows) {
   const auto stages = static_cast<int>(rows.in_flight.size());
   const auto count = static_cast<int>(rows.rows.size());
+  const auto all = joined(rows.rows);
   const auto memory = [&](int stage, int from, int to) {
-    const Bytes bytes = needs(rows.rows, from, to, rows.in_flight[stage]);
-    return bytes > rows.room ? not_allowed : bytes.value;
+    const Bytes bytes = needs(all[from][to], rows.in_flight[stage], rows.versions[stage]);
+    if (bytes > rows.room) return not_allowed;
+    return bytes.value;
   };
   const auto time = [&](int stage, int from, int to) {
-    return memory(stage, from, to) == not_allowed
-               ? not_allowed
-               : static_cast<double>(time_of_stage(rows, from, to));
+    if (memory(stage, from, to) == not_allowed) return not_allowed;
+    return static_cast<double>(all[from][to].time);
   };
   const auto fastest = least_largest(stages, count, time);
   if (!fastest) return std::nullopt;

@@ -8,9 +8,6 @@
 
 namespace stratagem::search {
 
-/// The passes of a micro-batch through rows `from` to `to` - 1.
-study::Picoseconds time_of_stage(const Rows& rows, int from, int to);
-
 /// The row behind each stage, in order, such that the slowest stage is as fast as possible; of such
 /// divisions one whose fullest device needs the least memory. A stage for each entry of
 /// `in_flight`, each with a row at least. Nothing if no division fits.

@@ -11,6 +11,7 @@
 #include "cost/collectives.hpp"
 #include "search/partition/all_sums.hpp"
 #include "search/partition/searcher.hpp"
+#include "strategies/schedules/all.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -67,12 +68,12 @@ class Links {
       : run_(run), collectives_(run.cluster, run.profile.collective, run.stack.nccl) {}
 
   Picoseconds sums(int first, int workers, Bytes gradients) {
-    if (workers == 1 || gradients <= Bytes{}) return 0;
     std::vector<int> ranks;
     for (int worker = first; worker < first + workers; ++worker) {
       for (int data = 0; data < run_.options.data; ++data)
         ranks.push_back(worker * run_.options.stride("pp") + data * run_.options.stride("dp"));
     }
+    if (ranks.size() == 1 || gradients <= Bytes{}) return 0;
     std::ranges::sort(ranks);
     return time(cost::CollectiveKind::all_reduce, ranks, gradients);
   }
@@ -113,11 +114,21 @@ Json settings(const std::vector<int>& layers, const std::vector<int>& replicas) 
       .set("replicas_per_stage", list_of(replicas));
 }
 
-std::optional<Proposal> replicated_proposal(const study::Run& asked) {
-  if (asked.plan || !asked.options.stages.places.empty()) {
-    throw InputError(asked.origin.file, "/strategy", "a strategy whose ranks stand in order",
-                     asked.plan ? "a plan file" : "stage_order");
+void refuse_without_turns(const study::Run& run) {
+  using strategies::Schedule;
+  if (run.plan) throw InputError("", "/plan", "a strategy with stages of layers", "a plan file");
+  if (!run.options.stages.places.empty())
+    throw InputError("", "/strategy/stage_order", "ranks that stand in order", "another order");
+  if (!strategies::schedule_named(run.options.schedule).takes_turns) {
+    throw InputError(
+        "", "/strategy/schedule",
+        "one in which replicas take turns: " + strategies::schedules_that(&Schedule::takes_turns),
+        run.options.schedule);
   }
+}
+
+std::optional<Proposal> replicated_proposal(const study::Run& asked) {
+  refuse_without_turns(asked);
   const study::Run run = one_worker_each(asked);
   const Rows rows = rows_of(run);
   Links links(run);
@@ -127,20 +138,24 @@ std::optional<Proposal> replicated_proposal(const study::Run& asked) {
       .sends = [&](int first, Bytes bytes) { return links.sends(first, bytes); }};
   const auto stages = replicated_stages(rows, workers);
   if (!stages) return std::nullopt;
+  const auto all = joined(rows.rows);
+  const int versions = std::ranges::max(rows.versions);
   Proposal result;
   std::vector<int> counts, replicas;
   int from = 0, first = 0;
   for (const ReplicatedStage& stage : *stages) {
-    const Seconds time = sim::to_seconds(
-        sim::Ticks{time_of_stage(rows, workers, from, stage.end, first, stage.replicas)});
+    const Row& own = all[from][stage.end];
+    const bool last = stage.end == static_cast<int>(rows.rows.size());
+    const Seconds time =
+        sim::to_seconds(sim::Ticks{time_of_stage(rows, workers, own, first, stage.replicas, last)});
     const int waiting = in_flight(rows, workers.count - first, stage.replicas);
-    counts.push_back(layers(rows.rows, from, stage.end));
+    counts.push_back(own.layers);
     replicas.push_back(stage.replicas);
     result.objective = std::max(result.objective, time);
     result.parts.push_back({.what = words(rows.rows, from, stage.end),
                             .replicas = stage.replicas,
                             .time = time,
-                            .memory = needs(rows.rows, from, stage.end, waiting)});
+                            .memory = needs(own, waiting, versions)});
     from = stage.end;
     first += stage.replicas;
   }
@@ -166,18 +181,12 @@ std::vector<Json> every_replication(const study::Run& run, std::size_t most) {
 
 }  // namespace
 
-study::Picoseconds time_of_stage(const Rows& rows, const Workers& workers, int from, int to,
-                                 int first, int replicas) {
-  Picoseconds passes = 0;
-  Bytes gradients;
-  for (int row = from; row < to; ++row) {
-    passes += rows.rows[row].time;
-    gradients += rows.rows[row].gradients;
-  }
-  const int turns = rows.micro_batches / replicas;
-  const Picoseconds own = turns * passes + workers.sums(first, replicas, gradients);
-  if (to == static_cast<int>(rows.rows.size())) return own;
-  return std::max(own, 2 * turns * workers.sends(first + replicas, rows.rows[to - 1].passes_on));
+study::Picoseconds time_of_stage(const Rows& rows, const Workers& workers, const Row& stage,
+                                 int first, int replicas, bool last) {
+  const std::int64_t turns = rows.micro_batches / replicas;
+  const Picoseconds own = turns * stage.time + workers.sums(first, replicas, stage.gradients);
+  if (last) return own;
+  return std::max(own, 2 * turns * workers.sends(first + replicas, stage.passes_on));
 }
 
 int in_flight(const Rows& rows, int workers, int replicas) {
@@ -187,11 +196,15 @@ int in_flight(const Rows& rows, int workers, int replicas) {
 std::optional<std::vector<ReplicatedStage>> replicated_stages(const Rows& rows,
                                                               const Workers& workers) {
   using Cost = std::optional<std::int64_t>;
+  const auto all = joined(rows.rows);
+  const int versions = std::ranges::max(rows.versions);
+  const auto count = static_cast<int>(rows.rows.size());
   const auto time = [&](int from, int to, int first, int replicas) -> Cost {
     if (rows.micro_batches % replicas != 0) return std::nullopt;
     const int waiting = in_flight(rows, workers.count - first, replicas);
-    if (needs(rows.rows, from, to, waiting) > rows.room) return std::nullopt;
-    return time_of_stage(rows, workers, from, to, first, replicas);
+    const Row& stage = all[from][to];
+    if (needs(stage, waiting, versions) > rows.room) return std::nullopt;
+    return time_of_stage(rows, workers, stage, first, replicas, to == count);
   };
   const auto slower = [](std::int64_t a, std::int64_t b) { return std::max(a, b); };
   const auto fastest = least(rows, workers.count, time, slower);

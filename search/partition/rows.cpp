@@ -96,12 +96,30 @@ std::vector<Bytes> rises_of(const Outline& outline) {
   return rises;
 }
 
-/// Of the weights, on the device that keeps most of them.
-int versions_of(const program::Program& program) {
-  int most = 1;
-  for (const program::Sequence& sequence : program.sequences) {
-    for (const program::Resident& resident : sequence.residents)
-      most = std::max(most, resident.versions);
+/// By stage: versions of its weights.
+std::vector<int> versions_of(const program::Program& program, const Outline& outline,
+                             std::size_t stages) {
+  std::vector<int> of_class(program.sequences.size(), 1), versions(stages, 1);
+  for (std::size_t c = 0; c < of_class.size(); ++c) {
+    for (const program::Resident& resident : program.sequences[c].residents)
+      of_class[c] = std::max(of_class[c], resident.versions);
+  }
+  for (const OutlinedCell& cell : outline.cells)
+    versions[cell.cell.stage] = std::max(versions[cell.cell.stage], of_class[cell.device_class]);
+  return versions;
+}
+
+/// What a device holds when steps begin beside what belongs to its stage's parameters.
+Bytes beside_of(const Outline& outline, const strategies::Plan& plan) {
+  Bytes most;
+  std::vector<bool> seen(outline.at_steps.size());
+  for (const OutlinedCell& cell : outline.cells) {
+    if (seen[cell.device_class]) continue;
+    seen[cell.device_class] = true;
+    Bytes beside = outline.at_steps[cell.device_class];
+    for (const int segment : plan.stages[cell.cell.stage])
+      beside -= outline.segments[segment].at_steps;
+    most = std::max(most, beside);
   }
   return most;
 }
@@ -128,10 +146,10 @@ Rows rows_of(const study::Run& asked) {
   const std::vector<Picoseconds> times = times_of(run, outline);
   const std::vector<Bytes> rises = rises_of(outline);
   const program::Program program = study::program_of(run, plan);
-  const int more_versions = versions_of(program) - 1;
   const std::vector<int> layers = model::layers(*run.graph);
   Rows result{.in_flight = in_flight_of(outline, plan.stages.size()),
-              .room = std::ranges::min(device_room(run, program)),
+              .versions = versions_of(program, outline, plan.stages.size()),
+              .room = std::ranges::min(device_room(run, program)) - beside_of(outline, plan),
               .micro_batches = run.batch.micro_batches};
   const auto last = static_cast<int>(times.size()) - 1;
   bool joins = false;  // an end of the model in its middle goes with the layer behind it
@@ -143,7 +161,8 @@ Rows rows_of(const study::Run& asked) {
     const lowering::OutlinedSegment& bytes = outline.segments[segment];
     row.layers += layer ? 1 : 0;
     row.time += times[segment];
-    row.at_steps += bytes.at_steps + more_versions * bytes.parameters;
+    row.at_steps += bytes.at_steps;
+    row.parameters += bytes.parameters;
     row.gradients += bytes.gradients;
     row.leaves += bytes.leaves;
     row.rises = std::max(row.rises, rises[segment]);
@@ -152,23 +171,32 @@ Rows rows_of(const study::Run& asked) {
   return result;
 }
 
-Bytes needs(const std::vector<Row>& rows, int from, int to, int in_flight) {
-  Bytes bytes, rises;
-  for (int row = from; row < to; ++row) {
-    bytes += rows[row].at_steps + in_flight * rows[row].leaves;
-    rises = std::max(rises, rows[row].rises);
+std::vector<std::vector<Row>> joined(const std::vector<Row>& rows) {
+  const std::size_t count = rows.size();
+  std::vector<std::vector<Row>> all(count, std::vector<Row>(count + 1, Row{.layers = 0}));
+  for (std::size_t from = 0; from < count; ++from) {
+    for (std::size_t last = from; last < count; ++last) {
+      const Row &before = all[from][last], &own = rows[last];
+      all[from][last + 1] = {.layers = before.layers + own.layers,
+                             .time = before.time + own.time,
+                             .at_steps = before.at_steps + own.at_steps,
+                             .parameters = before.parameters + own.parameters,
+                             .gradients = before.gradients + own.gradients,
+                             .leaves = before.leaves + own.leaves,
+                             .rises = std::max(before.rises, own.rises),
+                             .passes_on = own.passes_on};
+    }
   }
-  return bytes + rises;
+  return all;
 }
 
-int layers(const std::vector<Row>& rows, int from, int to) {
-  int count = 0;
-  for (int row = from; row < to; ++row) count += rows[row].layers;
-  return count;
+Bytes needs(const Row& rows, int in_flight, int versions) {
+  return rows.at_steps + (versions - 1) * rows.parameters + in_flight * rows.leaves + rows.rises;
 }
 
 std::string words(const std::vector<Row>& rows, int from, int to) {
-  const int first = layers(rows, 0, from), count = layers(rows, from, to);
+  int first = 0, count = 0;
+  for (int row = 0; row < to; ++row) (row < from ? first : count) += rows[row].layers;
   std::vector<std::string> parts;
   if (from == 0 && rows.front().layers == 0) parts.emplace_back("embedding");
   if (count == 1) parts.push_back(fmt::format("layer {}", first));

@@ -10,39 +10,41 @@
 
 namespace stratagem::search {
 
-/// A layer with what cannot be parted from it, or an end of the model.
+/// A layer with what cannot be parted from it, an end of the model, or several of these in a row.
 struct Row {
   int layers = 1;  ///< 0 of an end of the model
   /// The passes of a micro-batch on a device, with the collectives that they wait for, as if these
   /// had all links to themselves.
   study::Picoseconds time = 0;
-  /// Parameters, gradients and states; of parameters as many versions as a stage keeps at most.
-  Bytes at_steps;
-  Bytes gradients;  ///< among these
-  Bytes leaves;     ///< of a micro-batch, from its forward pass to its backward pass
-  Bytes rises;      ///< what a pass needs besides, while it runs
-  Bytes passes_on;  ///< what the next row reads
+  Bytes at_steps;    ///< parameters, gradients and states
+  Bytes parameters;  ///< among these
+  Bytes gradients;   ///< likewise
+  Bytes leaves;      ///< of a micro-batch, from its forward pass to its backward pass
+  Bytes rises;       ///< what a pass needs besides, while it runs
+  Bytes passes_on;   ///< what the next row reads
 };
 
 struct Rows {
   std::vector<Row> rows;
   std::vector<int> in_flight;  ///< by stage: the most micro-batches that have left something there
+  std::vector<int> versions;   ///< by stage: of its weights, kept at once
   Bytes room;                  ///< of a device, for all of the above
   int micro_batches = 1;
 };
 
 /// Rows of a run whose strategy divides its model into stages, as that strategy divides each of
-/// them: measured on a plan with equally many layers in each stage, as far as that goes. Throws
+/// them: priced in a plan with equally many layers in each stage, as far as that goes. Throws
 /// InputError where stages have no device each to themselves, where their cells are not all alike,
 /// and what plan_of throws.
 Rows rows_of(const study::Run& run);
 
-/// What rows `from` to `to` - 1 need of a device's memory while so many micro-batches wait.
-Bytes needs(const std::vector<Row>& rows, int from, int to, int in_flight);
+/// By row and row behind the last: all of these as one.
+std::vector<std::vector<Row>> joined(const std::vector<Row>& rows);
+
+/// What such rows need of a device's memory while so many micro-batches wait.
+Bytes needs(const Row& rows, int in_flight, int versions);
 
 /// "embedding, layers 0-5", "layer 6", "head".
 std::string words(const std::vector<Row>& rows, int from, int to);
-/// How many layers rows `from` to `to` - 1 have.
-int layers(const std::vector<Row>& rows, int from, int to);
 
 }  // namespace stratagem::search

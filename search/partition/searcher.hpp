@@ -37,11 +37,11 @@ Json list_of(const Numbers& numbers) {
 
 struct Searcher {
   std::string name;       ///< as `partition --by` has it
-  std::string key;        ///< of a strategy, whose value in a space may be this name
+  std::string key;        ///< of the strategy, that it sets; a space may give `name` as its value
   std::string parts;      ///< what its parts are: "stage"
   std::string objective;  ///< what it makes least, in words
   /// No other division of its space has a smaller objective. Nothing if none fits into memory.
-  /// Throws InputError for runs with which the searcher cannot do.
+  /// Throws InputError for runs that it cannot divide.
   std::optional<Proposal> (*propose)(const study::Run& run);
   /// Every division of its space, as Proposal::strategy, whether or not it fits. Throws InputError
   /// if there are more than `most`.

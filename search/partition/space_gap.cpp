@@ -26,7 +26,7 @@ Seconds time_with(const study::Run& run, const Json& strategy, Seconds limit) {
 
 SpaceGap space_gap(const study::Run& run, const Searcher& searcher, const Proposal& proposal,
                    Seconds proposed, int threads) {
-  constexpr std::size_t most = 10'000;
+  constexpr std::size_t most = 32'768;  // a sequence in 16 parts
   const std::vector<Json> all = searcher.all(run, most);
   std::vector<Seconds> times(all.size());
   for_each_index(all.size(), threads,

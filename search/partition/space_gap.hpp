@@ -17,7 +17,7 @@ struct SpaceGap {
 };
 
 /// Simulates all divisions that are not surely slower than the proposal, which takes `proposed`.
-/// Does not depend on `threads`. Throws InputError for spaces of more than 10,000 divisions.
+/// Does not depend on `threads`. Throws InputError for spaces of more than 32,768 divisions.
 SpaceGap space_gap(const study::Run& run, const Searcher& searcher, const Proposal& proposal,
                    Seconds proposed, int threads);
 

@@ -9,6 +9,8 @@
 #include "lowering/outline.hpp"
 #include "search/partition/space_gap.hpp"
 #include "search/sweep.hpp"
+#include "sim/price.hpp"
+#include "study/least_times.hpp"
 #include "study/plan_of.hpp"
 #include "tests/search/partition_problems.hpp"
 #include "tests/search/small_space.hpp"
@@ -29,7 +31,8 @@ std::optional<Balanced> worth_of_stages(const Rows& rows, const std::vector<int>
     for (; from < ends[stage]; ++from) {
       const Row& row = rows.rows[from];
       time += static_cast<double>(row.time);
-      bytes += row.at_steps.value + rows.in_flight[stage] * row.leaves.value;
+      bytes += row.at_steps.value + (rows.versions[stage] - 1) * row.parameters.value +
+               rows.in_flight[stage] * row.leaves.value;
       rises = std::max(rises, row.rises.value);
     }
     if (bytes + rises > rows.room.value) return std::nullopt;
@@ -44,7 +47,10 @@ TEST_CASE("no division into stages is faster than the balanced one, or takes les
   for (int instance = 0; instance < 300; ++instance) {
     Rows rows = random_rows(random, chosen(random, 3, 9));
     const int stages = chosen(random, 1, std::min<int>(4, static_cast<int>(rows.rows.size())));
-    for (int stage = 0; stage < stages; ++stage) rows.in_flight.push_back(stages - stage);
+    for (int stage = 0; stage < stages; ++stage) {
+      rows.in_flight.push_back(stages - stage);
+      rows.versions.push_back(chosen(random, 1, 2));
+    }
     std::optional<Balanced> best;
     each_cut(static_cast<int>(rows.rows.size()), stages, [&](const std::vector<int>& ends) {
       const auto one = worth_of_stages(rows, ends);
@@ -89,24 +95,40 @@ TEST_CASE("rows take what the stages take that they are cut into") {
   const Rows rows = rows_of(even);
   REQUIRE(rows.rows.size() == 10);
   CHECK(rows.in_flight == std::vector<int>{4, 3, 2, 1});
-  CHECK(layers(rows.rows, 0, 10) == 8);
+  const auto all = joined(rows.rows);
+  CHECK(all[0][10].layers == 8);
   CHECK(words(rows.rows, 0, 1) == "embedding");
   CHECK(words(rows.rows, 1, 6) == "layers 0-4");
   CHECK(words(rows.rows, 8, 10) == "layer 7, head");
 
   const strategies::Plan plan = study::plan_of(uneven);
   const lowering::Outline outline = lowering::outline(plan, uneven.stack, uneven.training);
+  const sim::Prices prices =
+      sim::price(outline.program, uneven.profile, uneven.stack, uneven.cluster.gpus_per_node());
+  study::LeastTimes least(outline.program, prices, uneven);
+  std::vector<study::Picoseconds> times(4);
+  std::vector<Bytes> leaves(4);
+  for (const lowering::OutlinedCell& cell : outline.cells) {
+    if (cell.cell.micro_batch != 0) continue;
+    for (const int block : cell.blocks)
+      times[cell.cell.stage] += least.span(block, cell.device_class);
+    leaves[cell.cell.stage] += cell.leaves;
+  }
   const std::vector<int> ends = {1, 6, 8, 10};
   int from = 0;
   for (std::size_t stage = 0; stage < ends.size(); ++stage) {
-    Bytes at_steps;
-    for (int row = from; row < ends[stage]; ++row) at_steps += rows.rows[row].at_steps;
-    CHECK(at_steps == outline.at_steps[stage]);
+    const Row& own = all[from][ends[stage]];
+    CHECK(own.time == times[stage]);
+    CHECK(own.at_steps == outline.at_steps[stage]);
+    // What a row passes on counts where it is made, and waits where it is read.
+    const Bytes sent = stage + 1 < ends.size() ? own.passes_on : Bytes{};
+    CAPTURE(stage, own.leaves.value, sent.value, leaves[stage].value);
+    CHECK(own.leaves - sent == leaves[stage]);
     from = ends[stage];
   }
 }
 
-TEST_CASE("a balanced division is the fastest of all when they are simulated") {
+TEST_CASE("a balanced division is within 3 % of the fastest of all when they are simulated") {
   const TemporaryFolder folder;
   const study::Run run = vocabulary_run(folder, R"({"pipeline": 4})");
   const auto found = searcher("balanced").propose(run);
@@ -149,10 +171,8 @@ TEST_CASE("a search divides the layers of each plan as the searcher does, whatev
     const JsonReader strategy = settings.at("strategy");
     CHECK(strategy.at("layers_per_stage").elements().size() ==
           static_cast<std::size_t>(strategy.at("pipeline").whole_number()));
-    study::Run even =
-        study::run_over(space.defaults(), without(answer.settings, "layers_per_stage"), "even");
-    even.resolved = study::settings_over(space.defaults(),
-                                         without(answer.settings, "layers_per_stage"), "even");
+    const study::Run even = study::resolved_over(
+        space.defaults(), without(answer.settings, "layers_per_stage"), "even");
     const auto found = searcher("balanced").propose(even);
     REQUIRE(found);
     CHECK(JsonReader::from_text(found->strategy.text(), "").at("layers_per_stage").dump() ==

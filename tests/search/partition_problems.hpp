@@ -32,6 +32,7 @@ inline Rows random_rows(std::mt19937& random, int rows) {
     result.rows.push_back({.layers = row == 0 || row == rows - 1 ? 0 : 1,
                            .time = chosen(random, 1, 9),
                            .at_steps = bytes(9),
+                           .parameters = bytes(2),
                            .gradients = bytes(9),
                            .leaves = bytes(3),
                            .rises = bytes(5),

@@ -38,7 +38,8 @@ std::optional<Replicated> worth_of(const Rows& rows, const std::vector<int>& end
       const Row& row = rows.rows[from];
       time += turns * row.time;
       gradients += row.gradients.value;
-      bytes += row.at_steps.value + waiting * row.leaves.value;
+      bytes += row.at_steps.value + (rows.versions.front() - 1) * row.parameters.value +
+               waiting * row.leaves.value;
       rises = std::max(rises, row.rises.value);
     }
     if (bytes + rises > rows.room.value) return std::nullopt;
@@ -65,7 +66,8 @@ TEST_CASE("no stages and replicas are faster than PipeDream's, or as fast with f
   std::mt19937 random(20261126);
   int possible = 0, replicated = 0;
   for (int instance = 0; instance < 300; ++instance) {
-    const Rows rows = random_rows(random, chosen(random, 3, 6));
+    Rows rows = random_rows(random, chosen(random, 3, 6));
+    rows.versions = {chosen(random, 1, 2)};
     const Workers workers{.count = chosen(random, 1, 5), .sums = &sum_time, .sends = &send_time};
     std::optional<Replicated> best;
     for (int stages = 1; stages <= workers.count; ++stages) {
@@ -129,6 +131,33 @@ TEST_CASE("as many workers as do not divide the micro-batches are no replicas") 
   const auto found = searcher("pipedream").propose(workers_run(folder, small_gpt(4, 7)));
   REQUIRE(found);
   for (const Part& part : found->parts) CHECK(part.replicas == 1);
+}
+
+TEST_CASE("replicas want a schedule in which they take turns, and ranks in order") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& strategy) {
+    const study::Run run =
+        workers_run(folder, with(small_gpt(4, 12), R"("schedule": "pipedream")", strategy));
+    REQUIRE_THROWS_AS(searcher("pipedream").propose(run), InputError);
+  };
+  refused(R"("schedule": "gpipe")");
+  refused(R"("stage_order": [0, 2, 1, 3])");
+}
+
+TEST_CASE("data ranks sum gradients whether or not there are replicas beside them") {
+  const TemporaryFolder folder;
+  const auto objective = [&](int data) {
+    // As many micro-batches for each rank.
+    const std::string pipeline = R"("pipeline": 2)", gpus = R"("gpus": 2)";
+    std::string text =
+        with(small_gpt(2, 12), pipeline, pipeline + R"(, "data": )" + std::to_string(data));
+    text = with(text, gpus, R"("gpus": )" + std::to_string(2 * data));
+    text = with(text, R"("global_batch": 96)", R"("global_batch": )" + std::to_string(96 * data));
+    const auto found = searcher("pipedream").propose(workers_run(folder, text));
+    REQUIRE(found);
+    return found->objective;
+  };
+  CHECK(objective(2) > objective(1));
 }
 
 }  // namespace
