@@ -35,8 +35,8 @@ study::Run even_run(const study::Run& run) {
   const auto layers = static_cast<int>(model::layers(*run.graph).size());
   const int stages = run.options.pipeline;
   if (stages > layers) {
-    throw InputError(run.origin.file, "/strategy/pipeline",
-                     fmt::format("at most {} stages, as many as the model has layers", layers),
+    throw InputError("", "/strategy/pipeline",
+                     fmt::format("at most as many stages as the model has layers, {}", layers),
                      std::to_string(stages));
   }
   return study::with_settings(
@@ -47,7 +47,7 @@ study::Run even_run(const study::Run& run) {
 void refuse_unlike(const study::Run& run, const strategies::Plan& plan, const Outline& outline) {
   const auto refuse_if = [&](bool is_so, const std::string& what) {
     if (is_so)
-      throw InputError(run.origin.file, "/strategy",
+      throw InputError("", "/strategy",
                        "a plan with one stage on each device, whose cells are all alike", what);
   };
   refuse_if(static_cast<int>(plan.stages.size()) != run.options.pipeline,
