@@ -62,6 +62,10 @@ void refuse_unbalanced(const study::Run& run) {
 std::optional<Proposal> balanced_proposal(const study::Run& run) {
   refuse_unbalanced(run);
   const Rows rows = rows_of(run);
+  if (!rows.flush) {
+    throw InputError("", "/strategy/schedule", "a schedule with a flush (or --by pipedream)",
+                     run.options.schedule);
+  }
   const auto ends = balanced_stages(rows);
   if (!ends) return std::nullopt;
   const auto all = joined(rows.rows);

@@ -54,6 +54,8 @@ void refuse_unlike(const study::Run& run, const strategies::Plan& plan, const Ou
             "several stages on a device, or ends of the model apart");
   refuse_if(run.options.stages.ranks_per_device > 1, "several stages on a device");
   refuse_if(plan.slices() > 1, "token slices");
+  refuse_if(run.options.recompute.layers > 0 || run.options.recompute.together > 1,
+            "recomputation that depends on a layer's place in its stage");
   refuse_if(!plan.orders().together.empty(), "cells that run together");
   refuse_if(plan.residency.keeps_segments() || plan.residency.keeps_cells(),
             "activations that wait elsewhere");
@@ -124,7 +126,8 @@ Bytes beside_of(const Outline& outline, const strategies::Plan& plan) {
   return most;
 }
 
-/// By stage, in the order of cells of its devices.
+/// By stage, in the order of cells of its devices. Where backward cells are split, what only the
+/// second half reads is not counted.
 std::vector<int> in_flight_of(const Outline& outline, std::size_t stages) {
   std::vector<int> now(outline.always.size()), most(stages);
   for (const OutlinedCell& cell : outline.cells) {
@@ -150,7 +153,8 @@ Rows rows_of(const study::Run& asked) {
   Rows result{.in_flight = in_flight_of(outline, plan.stages.size()),
               .versions = versions_of(program, outline, plan.stages.size()),
               .room = std::ranges::min(device_room(run, program)) - beside_of(outline, plan),
-              .micro_batches = run.batch.micro_batches};
+              .micro_batches = run.batch.micro_batches,
+              .flush = plan.updates.flush};
   const auto last = static_cast<int>(times.size()) - 1;
   bool joins = false;  // an end of the model in its middle goes with the layer behind it
   for (int segment = 0; segment <= last; ++segment) {

@@ -26,10 +26,12 @@ struct Row {
 
 struct Rows {
   std::vector<Row> rows;
-  std::vector<int> in_flight;  ///< by stage: the most micro-batches that have left something there
-  std::vector<int> versions;   ///< by stage: of its weights, kept at once
-  Bytes room;                  ///< of a device, for all of the above
+  /// By stage: the most micro-batches of one iteration that have left something there.
+  std::vector<int> in_flight;
+  std::vector<int> versions;  ///< by stage: of its weights, kept at once
+  Bytes room;                 ///< of a device, for all of the above
   int micro_batches = 1;
+  bool flush = true;  ///< do iterations follow each other? Else more is in flight
 };
 
 /// Rows of a run whose strategy divides its model into stages, as that strategy divides each of

@@ -192,6 +192,9 @@ TEST_CASE("stages that share a device, or a plan file, are not balanced") {
   refused(R"({"pipeline": 4, "schedule": "interleaved"})");
   refused(R"({"pipeline": 4, "schedule": "interlaced"})");
   refused(R"({"pipeline": 4, "swap": 2})");
+  refused(R"({"pipeline": 4, "schedule": "pipedream"})");
+  refused(R"({"pipeline": 4, "recompute": {"layers": 1, "method": "block"}})");
+  refused(R"({"pipeline": 4, "recompute": {"every": 2}})");
   refused(R"({"pipeline": 3, "replicas_per_stage": [2, 1, 1], "layers_per_stage": [4, 2, 2]})");
 }
 
