@@ -206,7 +206,8 @@ JsonReader JsonReader::from_file(const std::string& file) {
   return from_text(read_file(file), file);
 }
 
-JsonReader JsonReader::from_text(std::string_view text, const std::string& file_name) {
+JsonReader JsonReader::from_text(std::string_view text, const std::string& file_name,
+                                 const std::string& path) {
   constexpr int deepest = 100;  // deeper values would be walked and freed beyond the stack
   auto document = std::make_shared<Document>();
   document->file = file_name;
@@ -224,7 +225,7 @@ JsonReader JsonReader::from_text(std::string_view text, const std::string& file_
     throw InputError(file_name, "", "JSON", "a number that is too large");
   }
   const ordered_json* root = &document->root;
-  return JsonReader({Layer{std::move(document), root, "", false}});
+  return JsonReader({Layer{std::move(document), root, path, false}});
 }
 
 JsonReader JsonReader::over(const JsonReader& defaults) const {

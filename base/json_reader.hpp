@@ -31,7 +31,9 @@ class JsonReader {
  public:
   /// Throws InputError if the file cannot be opened or is not JSON (with line and column).
   static JsonReader from_file(const std::string& file);
-  static JsonReader from_text(std::string_view text, const std::string& file_name);
+  /// A value that stands at a path of a file, for error messages. Throws InputError as above.
+  static JsonReader from_text(std::string_view text, const std::string& file_name,
+                              const std::string& path = "");
 
   JsonReader(const JsonReader&);
   JsonReader(JsonReader&&) noexcept;

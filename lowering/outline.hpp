@@ -35,8 +35,9 @@ struct OutlinedCell {
   std::vector<At> readers;
   std::vector<At> writers;
   bool passes_on = false;  ///< something goes on that it does not write
-  /// What forward cells surely leave on each device until the backward cell of the micro-batch, and
-  /// what this one, a backward cell, no longer keeps.
+  /// What the cell surely leaves on each device until the micro-batch's next pass there: forward
+  /// until backward, and backward until weight cells where these are apart. And what an earlier
+  /// pass left that this one no longer keeps.
   Bytes leaves;
   Bytes releases;
 };
@@ -52,6 +53,8 @@ struct OutlinedSegment {
   /// and that alone. Nothing where activations wait elsewhere.
   Bytes leaves;
   Bytes passes_on;
+  /// What its backward pass leaves for a weight pass of its own.
+  Bytes waits;
 };
 
 /// The cells of one iteration, each after what comes before it, and their blocks.

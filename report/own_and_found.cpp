@@ -34,6 +34,15 @@ std::string own_and_found(const std::string& what, const study::Outcome& own,
   };
   add("its own", own);
   add("found", found);
+  using Status = study::Outcome::Status;
+  const bool both = own.status == Status::ok && found.status == Status::ok;
+  if (both && spent[0].iteration < spent[1].iteration) {
+    reasons += wrapped(
+        fmt::format("Its own {} is {:.1f} % faster than the one found: keep it. What was made "
+                    "least is not all that a run takes.",
+                    what, 100 * (spent[1].iteration / spent[0].iteration - 1)),
+        2);
+  }
   for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
   columns.push_back({"memory", memory});
   if (spent.empty()) return reasons;

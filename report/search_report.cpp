@@ -45,15 +45,31 @@ std::vector<Column> measures(const Swept& swept, std::size_t count) {
   return columns;
 }
 
-/// What varies, and the number of data ranks where that follows from it.
-std::vector<Column> choices(const Space& space, const Swept& swept, std::size_t count) {
+/// Keys that vary, and those that a searcher found; last the number of data ranks where that
+/// follows from them.
+std::vector<Column> chosen_keys(const Space& space, const Swept& swept, std::size_t count) {
   std::vector<Column> columns;
+  std::map<std::string, std::string> fixed;
   for (const search::Dimension& one : space.dimensions()) {
-    if ((one.values.size() > 1 || one.searched) && one.key != "gpus")
-      columns.push_back({one.key, {}});
+    if (one.key == "gpus") continue;
+    fixed.emplace(one.key, one.values.front().text());
+    if (one.values.size() > 1 || one.searched) columns.push_back({one.key, {}});
   }
-  if (std::ranges::find(columns, "data", &Column::heading) == columns.end())
-    columns.push_back({"data", {}});
+  for (std::size_t i = 0; i < count; ++i) {
+    const JsonReader strategy =
+        JsonReader::from_text(swept.answers[i].settings.text(), space.file()).at("strategy");
+    for (const std::string& key : strategy.keys()) {
+      if (std::ranges::count(columns, key, &Column::heading) > 0 || key == "data") continue;
+      if (!fixed.contains(key) || fixed.at(key) != strategy.at(key).dump())
+        columns.push_back({key, {}});
+    }
+  }
+  if (std::ranges::count(columns, "data", &Column::heading) == 0) columns.push_back({"data", {}});
+  return columns;
+}
+
+std::vector<Column> choices(const Space& space, const Swept& swept, std::size_t count) {
+  std::vector<Column> columns = chosen_keys(space, swept, count);
   for (std::size_t i = 0; i < count; ++i) {
     const JsonReader settings =
         JsonReader::from_text(swept.answers[i].settings.text(), space.file());

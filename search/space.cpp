@@ -198,13 +198,17 @@ Json Space::settings(std::size_t number) const {
   return settings.set("strategy", objects[2].second.set("data", data_ranks(settings)));
 }
 
-std::vector<std::string> Space::searchers(std::size_t number) const {
-  std::vector<std::string> names;
+std::optional<std::string> Space::searcher(std::size_t number) const {
+  std::optional<std::string> name;
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     const std::string word = shown(value(number, i));
-    if (is_searcher(dimensions_[i].key, word)) names.push_back(word);
+    if (!is_searcher(dimensions_[i].key, word)) continue;
+    if (name)
+      throw InputError(file(), "/search/" + dimensions_[i].key, "one searcher for a plan",
+                       *name + " and " + word);
+    name = word;
   }
-  return names;
+  return name;
 }
 
 strategies::Options Space::options(const Json& settings) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ class Space {
   /// data ranks as GPUs are left for, unless the space or the defaults name their number. Throws
   /// InputError where they are no whole number.
   [[nodiscard]] Json settings(std::size_t number) const;
-  /// The names of the searchers that find what is missing.
-  [[nodiscard]] std::vector<std::string> searchers(std::size_t number) const;
+  /// The name of the searcher that finds what is missing; none if nothing is. Throws InputError for
+  /// two searchers, since each would divide a model that the other has not divided.
+  [[nodiscard]] std::optional<std::string> searcher(std::size_t number) const;
   /// Is a combination left out, since a key that takes the values worth trying has another than the
   /// first where its option says that only that one is worth it?
   [[nodiscard]] bool leaves_out(std::size_t number) const;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <sstream>
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
@@ -121,8 +120,8 @@ Answer known(const Others& others, const std::string& question, Answer (*read)(c
   return found;
 }
 
-/// Questions are one of these, then the settings. Between them are, of bounds, searchers, each with
-/// a blank behind it, and of a trial its limit.
+/// Questions are one of these, then the settings. Between them are, of bounds, the searcher, if
+/// there is one, and a blank, and of a trial its limit.
 const std::string of_bounds = "bounds ";
 const std::string of_trial = "no longer than ";
 
@@ -132,25 +131,22 @@ Json over(const Json& changes, const Json& settings) {
                      .over(JsonReader::from_text(settings.text(), "settings")));
 }
 
-/// The settings with what searchers find for them, one after another.
-Json divided(const Space& space, Json settings, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    const Searcher& searcher = *std::ranges::find(searchers(), name, &Searcher::name);
-    const study::Run run = study::resolved_over(space.defaults(), settings, "divided");
-    if (run.refused) throw InputError(*run.refused);
-    const std::optional<Proposal> found = searcher.propose(run);
-    if (!found)
-      throw InputError("", searcher.key, "a division by " + name + " that fits into memory",
-                       "none");
-    settings = over(Json::object().set("strategy", found->strategy), settings);
-  }
-  return settings;
+/// The settings with what a searcher finds for them.
+Json divided(const Space& space, const Json& settings, const std::string& name) {
+  const Searcher& searcher = *std::ranges::find(searchers(), name, &Searcher::name);
+  const study::Run run = study::resolved_over(space.defaults(), settings, "divided");
+  if (run.refused) throw InputError(*run.refused);
+  const std::optional<Proposal> found = searcher.propose(run);
+  if (!found)
+    throw InputError("", searcher.key, "a division by " + name + " that fits into memory", "none");
+  return over(Json::object().set("strategy", found->strategy), settings);
 }
 
-Bounded bound(const Space& space, const Json& settings, const std::vector<std::string>& names) {
+Bounded bound(const Space& space, const Json& settings,
+              const std::optional<std::string>& searcher) {
   Bounded result;
   unless_refused(space, result.refused, [&] {
-    if (!names.empty()) result.settings = divided(space, settings, names);
+    if (searcher) result.settings = divided(space, settings, *searcher);
     const study::Run run =
         study::run_over(space.defaults(), result.settings.value_or(settings), "bounded");
     result.read = true;
@@ -202,18 +198,18 @@ std::string this_program() {
 
 Bounded bounded(const Space& space, std::size_t number, const Others& others) {
   Json settings;
+  std::optional<std::string> searcher;
   bool left_out = false;
   std::string refused;
   unless_refused(space, refused, [&] {
     settings = space.settings(number);
+    searcher = space.searcher(number);
     left_out = space.leaves_out(number);
   });
   if (left_out || !refused.empty()) return {.left_out = left_out, .refused = refused};
-  const std::vector<std::string> names = space.searchers(number);
-  std::string question = of_bounds;
-  for (const std::string& name : names) question += name + " ";
+  const std::string question = of_bounds + (searcher ? *searcher + " " : "");
   return known<Bounded>(others, question + settings.text(), &bounded_from,
-                        [&] { return bound(space, settings, names); });
+                        [&] { return bound(space, settings, searcher); });
 }
 
 Trial tried(const Space& space, const Json& settings, std::optional<Seconds> no_longer_than,
@@ -229,10 +225,10 @@ std::string answer(const Space& space, const std::string& question) {
   };
   if (question.starts_with(of_bounds)) {
     const std::size_t from = question.find('{');
-    std::istringstream words(question.substr(of_bounds.size(), from - of_bounds.size()));
-    std::vector<std::string> names;
-    for (std::string name; words >> name;) names.push_back(name);
-    return text_of(bound(space, settings(from), names));
+    std::optional<std::string> searcher;
+    if (from > of_bounds.size())
+      searcher = question.substr(of_bounds.size(), from - 1 - of_bounds.size());
+    return text_of(bound(space, settings(from), searcher));
   }
   expects(question.starts_with(of_trial), "questions are about bounds or trials");
   const std::size_t end = question.find(' ', of_trial.size());

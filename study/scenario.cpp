@@ -422,9 +422,10 @@ void check_names(const std::vector<JsonReader>& runs, const JsonReader& scenario
 
 namespace {
 
-JsonReader layered(const JsonReader& defaults, const Json& settings, const std::string& name) {
+JsonReader layered(const JsonReader& defaults, const Json& settings, const std::string& name,
+                   const std::string& path) {
   const Json named = Json(settings).set("name", name);
-  return JsonReader::from_text(named.text(), defaults.file()).over(defaults);
+  return JsonReader::from_text(named.text(), defaults.file(), path).over(defaults);
 }
 
 }  // namespace
@@ -441,21 +442,22 @@ std::vector<std::string> files_named(const JsonReader& reader, bool with_profile
 }
 
 Run run_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
-  return read_run(layered(defaults, settings, name), "");
+  return read_run(layered(defaults, settings, name, ""), "");
 }
 
 Run resolved_over(const JsonReader& defaults, const Json& settings, const std::string& name) {
-  const JsonReader reader = layered(defaults, settings, name);
+  const JsonReader reader = layered(defaults, settings, name, "");
   Run run = read_run(reader, "");
   run.resolved = resolved(reader);
   return run;
 }
 
 Run with_settings(const Run& run, const Json& changes) {
-  const JsonReader own = JsonReader::from_text(run.resolved.text(), run.origin.file);
-  const JsonReader reader = layered(own, changes, run.name);
+  const JsonReader own =
+      JsonReader::from_text(run.resolved.text(), run.origin.file, run.origin.path);
+  const JsonReader reader = layered(own, changes, run.name, run.origin.path);
   Run changed = read_run(reader, "");
-  if (changed.refused) throw *changed.refused;
+  if (changed.refused) throw InputError(*changed.refused);
   changed.resolved = resolved(reader);
   return changed;
 }

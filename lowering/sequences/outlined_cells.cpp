@@ -111,6 +111,20 @@ class LeftByBlocks {
   std::map<std::pair<int, int>, Left> known_;  ///< by block and segment
 };
 
+/// What a weight pass frees that an earlier pass has left for it.
+Bytes left_for_weights(const program::Block& block) {
+  std::set<int> own;
+  Bytes bytes;
+  for (const program::Task& task : block.tasks) {
+    own.insert(task.allocates.begin(), task.allocates.end());
+    for (const int slot : task.frees) {
+      const bool on_device = block.slots[slot].place == program::Residence::device;
+      if (on_device && !own.contains(slot)) bytes += block.slots[slot].bytes;
+    }
+  }
+  return bytes;
+}
+
 /// May activations or checkpoints leave the device between their passes, or stay in parts?
 bool moves_activations(const SequenceContext& c) {
   return c.residency.keeps_segments() || c.residency.keeps_cells() ||
@@ -162,6 +176,12 @@ class Borders {
   const SequenceContext& c_;
 };
 
+/// What passes of a micro-batch on a stage leave for later ones.
+struct Held {
+  Bytes until_backward;
+  std::size_t backward = 0;  ///< which cell that was
+};
+
 /// The cells of one class.
 void add_cells(Outline& result, const SequenceContext& context, int device_class,
                LeftByBlocks& left) {
@@ -172,27 +192,35 @@ void add_cells(Outline& result, const SequenceContext& context, int device_class
   std::map<const ScheduledCell*, std::vector<SegmentRun>> by_cell;
   for (const SegmentRun& run : runs.all()) by_cell[run.of].push_back(run);
   Borders borders(context);
-  std::map<std::array<int, 3>, Bytes> held;  // by stage, micro-batch and slice
+  std::map<std::array<int, 3>, Held> all_held;  // by stage, micro-batch and slice
   for (const ScheduledCell& of : runs.cells()) {
     const bool joins = !cells.empty() && cells.back().device_class == device_class &&
                        cells.back().place == of.place;
     if (!joins) cells.push_back({.cell = of.cell, .device_class = device_class, .place = of.place});
     OutlinedCell& cell = cells.back();
     cell.pair = joins;
-    Bytes& kept = held[{of.cell.stage, of.cell.micro_batch, of.cell.slice}];
+    Held& held = all_held[{of.cell.stage, of.cell.micro_batch, of.cell.slice}];
     const bool leaves = !moves && of.cell.pass == CellPass::forward && of.cell.repeat == trains;
     for (const SegmentRun& run : by_cell[&of]) {
       cell.blocks.push_back(run.block->id);
       cell.segments.push_back(run.segment);
       borders.add(cell, run);
+      if (!moves && of.cell.pass == CellPass::weight) {
+        const Bytes waits = left_for_weights(context.table[run.block->id]);
+        cells[held.backward].leaves += waits;
+        cell.releases += waits;
+        result.segments[run.segment].waits = waits;
+      }
       if (!leaves) continue;
       const Left more = left(run);
       cell.leaves += more.here;
-      kept += more.here;
+      held.until_backward += more.here;
       result.segments[run.segment].leaves = more.all;
       result.segments[run.segment].passes_on = more.passes_on;
     }
-    if (of.cell.pass == CellPass::backward) cell.releases += std::exchange(kept, {});
+    if (of.cell.pass != CellPass::backward) continue;
+    cell.releases += std::exchange(held.until_backward, {});
+    held.backward = cells.size() - 1;
   }
 }
 

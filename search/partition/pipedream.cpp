@@ -155,7 +155,7 @@ std::optional<Proposal> replicated_proposal(const study::Run& asked) {
     result.parts.push_back({.what = words(rows.rows, from, stage.end),
                             .replicas = stage.replicas,
                             .time = time,
-                            .memory = needs(own, waiting, versions)});
+                            .memory = needs(own, {{.backward = waiting}}, versions)});
     from = stage.end;
     first += stage.replicas;
   }
@@ -203,7 +203,7 @@ std::optional<std::vector<ReplicatedStage>> replicated_stages(const Rows& rows,
     if (rows.micro_batches % replicas != 0) return std::nullopt;
     const int waiting = in_flight(rows, workers.count - first, replicas);
     const Row& stage = all[from][to];
-    if (needs(stage, waiting, versions) > rows.room) return std::nullopt;
+    if (needs(stage, {{.backward = waiting}}, versions) > rows.room) return std::nullopt;
     return time_of_stage(rows, workers, stage, first, replicas, to == count);
   };
   const auto slower = [](std::int64_t a, std::int64_t b) { return std::max(a, b); };

@@ -11,7 +11,8 @@
 #include "base/input_error.hpp"
 #include "lowering/outline.hpp"
 #include "search/device_room.hpp"
-#include "sim/price.hpp"
+#include "search/partition/slowest.hpp"
+#include "strategies/schedules/all.hpp"
 #include "study/bounds.hpp"
 #include "study/plan_of.hpp"
 
@@ -31,7 +32,15 @@ Json evenly(int layers, int stages) {
   return counts;
 }
 
+void refuse_if(bool is_so, const std::string& what) {
+  if (is_so)
+    throw InputError("", "/strategy",
+                     "a plan with one stage on each device, whose cells are all alike", what);
+}
+
 study::Run even_run(const study::Run& run) {
+  const strategies::Schedule& schedule = strategies::schedule_named(run.options.schedule);
+  refuse_if(run.options.chunks_of(schedule) > 1, "several stages on a device");
   const auto layers = static_cast<int>(model::layers(*run.graph).size());
   const int stages = run.options.pipeline;
   if (stages > layers) {
@@ -45,11 +54,6 @@ study::Run even_run(const study::Run& run) {
 }
 
 void refuse_unlike(const study::Run& run, const strategies::Plan& plan, const Outline& outline) {
-  const auto refuse_if = [&](bool is_so, const std::string& what) {
-    if (is_so)
-      throw InputError("", "/strategy",
-                       "a plan with one stage on each device, whose cells are all alike", what);
-  };
   refuse_if(static_cast<int>(plan.stages.size()) != run.options.pipeline,
             "several stages on a device, or ends of the model apart");
   refuse_if(run.options.stages.ranks_per_device > 1, "several stages on a device");
@@ -64,24 +68,6 @@ void refuse_unlike(const study::Run& run, const strategies::Plan& plan, const Ou
     const auto [known, added] = stage_of.emplace(cell.device_class, cell.cell.stage);
     refuse_if(known->second != cell.cell.stage, "several stages on a device");
   }
-}
-
-/// By segment, on the slowest of the device classes of its stage.
-std::vector<Picoseconds> times_of(const study::Run& run, const Outline& outline) {
-  const sim::Prices prices =
-      sim::price(outline.program, run.profile, run.stack, run.cluster.gpus_per_node());
-  study::LeastTimes least(outline.program, prices, run);
-  std::map<std::pair<int, int>, Picoseconds> by_class;
-  std::vector<Picoseconds> times(outline.segments.size());
-  for (const OutlinedCell& cell : outline.cells) {
-    if (cell.cell.micro_batch != 0) continue;
-    for (std::size_t k = 0; k < cell.blocks.size(); ++k) {
-      Picoseconds& sum = by_class[{cell.device_class, cell.segments[k]}];
-      sum += least.span(cell.blocks[k], cell.device_class);
-      times[cell.segments[k]] = std::max(times[cell.segments[k]], sum);
-    }
-  }
-  return times;
 }
 
 /// By segment.
@@ -126,17 +112,36 @@ Bytes beside_of(const Outline& outline, const strategies::Plan& plan) {
   return most;
 }
 
-/// By stage, in the order of cells of its devices. Where backward cells are split, what only the
-/// second half reads is not counted.
-std::vector<int> in_flight_of(const Outline& outline, std::size_t stages) {
-  std::vector<int> now(outline.always.size()), most(stages);
+/// Unless it is no more than another; those that are no more than it go.
+void add(std::vector<InFlight>& times, const InFlight& now) {
+  const auto within = [](const InFlight& less, const InFlight& more) {
+    return less.backward <= more.backward && less.weight <= more.weight;
+  };
+  if (std::ranges::any_of(times, [&](const InFlight& other) { return within(now, other); })) return;
+  std::erase_if(times, [&](const InFlight& other) { return within(other, now); });
+  times.push_back(now);
+}
+
+/// By stage, in the order of cells of its devices. A cell's own micro-batch counts as before it
+/// while it runs.
+std::vector<std::vector<InFlight>> in_flight_of(const Outline& outline, std::size_t stages) {
+  std::set<int> split;  // stages whose weights have passes of their own
   for (const OutlinedCell& cell : outline.cells) {
-    int& waiting = now[cell.device_class];
-    if (cell.cell.pass == CellPass::forward && cell.leaves > Bytes{}) ++waiting;
-    most[cell.cell.stage] = std::max(most[cell.cell.stage], waiting);
-    if (cell.cell.pass == CellPass::backward) --waiting;
+    if (cell.cell.pass == CellPass::weight) split.insert(cell.cell.stage);
   }
-  return most;
+  std::vector<InFlight> now(outline.always.size());
+  std::vector<std::vector<InFlight>> result(stages, {InFlight{}});
+  for (const OutlinedCell& cell : outline.cells) {
+    InFlight& waiting = now[cell.device_class];
+    if (cell.cell.pass == CellPass::forward && cell.leaves > Bytes{}) ++waiting.backward;
+    if (cell.cell.pass == CellPass::weight) --waiting.weight;
+    if (cell.cell.pass == CellPass::backward) {
+      --waiting.backward;
+      if (split.contains(cell.cell.stage)) ++waiting.weight;
+    }
+    add(result[cell.cell.stage], waiting);
+  }
+  return result;
 }
 
 }  // namespace
@@ -146,7 +151,8 @@ Rows rows_of(const study::Run& asked) {
   const strategies::Plan plan = study::plan_of(run);
   const Outline outline = lowering::outline(plan, run.stack, run.training);
   refuse_unlike(run, plan, outline);
-  const std::vector<Picoseconds> times = times_of(run, outline);
+  std::map<int, Picoseconds> times = slowest(  // by segment
+      run, outline, [](const OutlinedCell& cell, std::size_t k) { return cell.segments[k]; });
   const std::vector<Bytes> rises = rises_of(outline);
   const program::Program program = study::program_of(run, plan);
   const std::vector<int> layers = model::layers(*run.graph);
@@ -155,7 +161,7 @@ Rows rows_of(const study::Run& asked) {
               .room = std::ranges::min(device_room(run, program)) - beside_of(outline, plan),
               .micro_batches = run.batch.micro_batches,
               .flush = plan.updates.flush};
-  const auto last = static_cast<int>(times.size()) - 1;
+  const auto last = static_cast<int>(outline.segments.size()) - 1;
   bool joins = false;  // an end of the model in its middle goes with the layer behind it
   for (int segment = 0; segment <= last; ++segment) {
     const bool layer = std::ranges::binary_search(layers, segment);
@@ -169,6 +175,7 @@ Rows rows_of(const study::Run& asked) {
     row.parameters += bytes.parameters;
     row.gradients += bytes.gradients;
     row.leaves += bytes.leaves;
+    row.waits += bytes.waits;
     row.rises = std::max(row.rises, rises[segment]);
     row.passes_on = bytes.passes_on;
   }
@@ -187,6 +194,7 @@ std::vector<std::vector<Row>> joined(const std::vector<Row>& rows) {
                              .parameters = before.parameters + own.parameters,
                              .gradients = before.gradients + own.gradients,
                              .leaves = before.leaves + own.leaves,
+                             .waits = before.waits + own.waits,
                              .rises = std::max(before.rises, own.rises),
                              .passes_on = own.passes_on};
     }
@@ -194,8 +202,11 @@ std::vector<std::vector<Row>> joined(const std::vector<Row>& rows) {
   return all;
 }
 
-Bytes needs(const Row& rows, int in_flight, int versions) {
-  return rows.at_steps + (versions - 1) * rows.parameters + in_flight * rows.leaves + rows.rises;
+Bytes needs(const Row& rows, const std::vector<InFlight>& in_flight, int versions) {
+  Bytes held;
+  for (const InFlight& now : in_flight)
+    held = std::max(held, now.backward * rows.leaves + now.weight * rows.waits);
+  return rows.at_steps + (versions - 1) * rows.parameters + held + rows.rises;
 }
 
 std::string words(const std::vector<Row>& rows, int from, int to) {

@@ -20,14 +20,23 @@ struct Row {
   Bytes parameters;  ///< among these
   Bytes gradients;   ///< likewise
   Bytes leaves;      ///< of a micro-batch, from its forward pass to its backward pass
+  Bytes waits;       ///< likewise, from there to a weight pass of its own
   Bytes rises;       ///< what a pass needs besides, while it runs
   Bytes passes_on;   ///< what the next row reads
 };
 
+/// Micro-batches whose next pass on a stage is the backward pass, or a weight pass of its own.
+struct InFlight {
+  int backward = 0;
+  int weight = 0;
+  friend bool operator==(const InFlight&, const InFlight&) = default;
+};
+
 struct Rows {
   std::vector<Row> rows;
-  /// By stage: the most micro-batches of one iteration that have left something there.
-  std::vector<int> in_flight;
+  /// By stage: those of one iteration, at each time when there are not fewer of both than at
+  /// another.
+  std::vector<std::vector<InFlight>> in_flight;
   std::vector<int> versions;  ///< by stage: of its weights, kept at once
   Bytes room;                 ///< of a device, for all of the above
   int micro_batches = 1;
@@ -43,8 +52,8 @@ Rows rows_of(const study::Run& run);
 /// By row and row behind the last: all of these as one.
 std::vector<std::vector<Row>> joined(const std::vector<Row>& rows);
 
-/// What such rows need of a device's memory while so many micro-batches wait.
-Bytes needs(const Row& rows, int in_flight, int versions);
+/// What such rows need of a device's memory at the fullest of these times.
+Bytes needs(const Row& rows, const std::vector<InFlight>& in_flight, int versions);
 
 /// "embedding, layers 0-5", "layer 6", "head".
 std::string words(const std::vector<Row>& rows, int from, int to);

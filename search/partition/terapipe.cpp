@@ -13,7 +13,7 @@
 #include "lowering/outline.hpp"
 #include "search/partition/all_sums.hpp"
 #include "search/partition/searcher.hpp"
-#include "sim/price.hpp"
+#include "search/partition/slowest.hpp"
 #include "study/plan_of.hpp"
 
 namespace stratagem::search {
@@ -69,17 +69,12 @@ class SliceTimes {
                        Json::object().set("global_batch", run_.batch.micro * run_.batch.ranks)));
     const lowering::Outline outline =
         lowering::outline(study::plan_of(run), run.stack, run.training);
-    const sim::Prices prices =
-        sim::price(outline.program, run.profile, run.stack, run.cluster.gpus_per_node());
-    study::LeastTimes least(outline.program, prices, run);
-    std::map<std::pair<int, int>, Picoseconds> by_class;  // and slice
-    for (const lowering::OutlinedCell& cell : outline.cells) {
-      for (const int block : cell.blocks)
-        by_class[{cell.device_class, cell.cell.slice}] += least.span(block, cell.device_class);
-    }
-    for (const auto& [where, time] : by_class) {
-      Picoseconds& slowest = times_[ends[where.second]];
-      slowest = std::max(slowest, time);
+    const auto by_slice =
+        slowest(run, outline,
+                [](const lowering::OutlinedCell& cell, std::size_t) { return cell.cell.slice; });
+    for (const auto& [slice, time] : by_slice) {
+      Picoseconds& known = times_[ends[slice]];
+      known = std::max(known, time);
     }
   }
 

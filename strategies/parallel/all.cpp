@@ -33,6 +33,17 @@ std::vector<OptionText> option_texts() {
   return texts;
 }
 
+namespace {
+
+/// Where in a scenario a strategy's error is: its path begins with "/strategy", or is below its key.
+std::string path_in(const JsonReader& strategy, const Strategy& entry, const InputError& error) {
+  const std::string whole = "/strategy";
+  if (error.path.starts_with(whole)) return strategy.path() + error.path.substr(whole.size());
+  return strategy.path() + "/" + entry.key() + error.path;
+}
+
+}  // namespace
+
 Plan compose(const model::Graph& graph, int micro_batches, const Options& options,
              const JsonReader& strategy) {
   Plan plan(graph);
@@ -41,8 +52,8 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
     try {
       entry.apply(plan, options);
     } catch (const InputError& error) {
-      throw InputError(strategy.file(), strategy.path() + "/" + entry.key() + error.path,
-                       error.expected, error.found);
+      throw InputError(strategy.file(), path_in(strategy, entry, error), error.expected,
+                       error.found);
     }
   }
   return plan;

@@ -28,13 +28,18 @@ std::optional<Balanced> worth_of_stages(const Rows& rows, const std::vector<int>
   int from = 0;
   for (std::size_t stage = 0; stage < ends.size(); ++stage) {
     double time = 0, bytes = 0, rises = 0;
+    std::vector<double> held(rows.in_flight[stage].size());
     for (; from < ends[stage]; ++from) {
       const Row& row = rows.rows[from];
       time += static_cast<double>(row.time);
-      bytes += row.at_steps.value + (rows.versions[stage] - 1) * row.parameters.value +
-               rows.in_flight[stage] * row.leaves.value;
+      bytes += row.at_steps.value + (rows.versions[stage] - 1) * row.parameters.value;
+      for (std::size_t one = 0; one < held.size(); ++one) {
+        const InFlight& now = rows.in_flight[stage][one];
+        held[one] += now.backward * row.leaves.value + now.weight * row.waits.value;
+      }
       rises = std::max(rises, row.rises.value);
     }
+    bytes += std::ranges::max(held);
     if (bytes + rises > rows.room.value) return std::nullopt;
     result = {std::max(result.first, time), std::max(result.second, bytes + rises)};
   }
@@ -48,7 +53,8 @@ TEST_CASE("no division into stages is faster than the balanced one, or takes les
     Rows rows = random_rows(random, chosen(random, 3, 9));
     const int stages = chosen(random, 1, std::min<int>(4, static_cast<int>(rows.rows.size())));
     for (int stage = 0; stage < stages; ++stage) {
-      rows.in_flight.push_back(stages - stage);
+      rows.in_flight.push_back({{.backward = stages - stage, .weight = chosen(random, 0, 1)}});
+      if (chosen(random, 0, 1) == 1) rows.in_flight.back().push_back({.weight = stages});
       rows.versions.push_back(chosen(random, 1, 2));
     }
     std::optional<Balanced> best;
@@ -94,7 +100,8 @@ TEST_CASE("rows take what the stages take that they are cut into") {
       vocabulary_run(folder, R"({"pipeline": 4, "layers_per_stage": [0, 5, 2, 1]})");
   const Rows rows = rows_of(even);
   REQUIRE(rows.rows.size() == 10);
-  CHECK(rows.in_flight == std::vector<int>{4, 3, 2, 1});
+  for (int stage = 0; stage < 4; ++stage)
+    CHECK(rows.in_flight[stage] == std::vector<InFlight>{{.backward = 4 - stage}});
   const auto all = joined(rows.rows);
   CHECK(all[0][10].layers == 8);
   CHECK(words(rows.rows, 0, 1) == "embedding");
@@ -126,6 +133,40 @@ TEST_CASE("rows take what the stages take that they are cut into") {
     CHECK(own.leaves - sent == leaves[stage]);
     from = ends[stage];
   }
+}
+
+TEST_CASE("what a balanced stage needs is what its run allocates, and at most 5 % more") {
+  const TemporaryFolder folder;
+  for (const std::string strategy :
+       {R"({"pipeline": 4})", R"({"pipeline": 4, "schedule": "zb-h1"})",
+        R"({"pipeline": 4, "schedule": "zb-h2"})",
+        R"({"pipeline": 4, "schedule": "zb-h2", "recompute": "full"})"}) {
+    CAPTURE(strategy);
+    const study::Run run = vocabulary_run(folder, strategy);
+    const auto found = searcher("balanced").propose(run);
+    REQUIRE(found);
+    Bytes most;
+    for (const Part& part : found->parts) most = std::max(most, *part.memory);
+    const study::Run divided =
+        study::with_settings(run, Json::object().set("strategy", found->strategy));
+    const double allocated = study::simulate(divided, {}).outcome.memory.allocated.value;
+    CHECK(most.value >= allocated);
+    CHECK(most.value <= 1.05 * allocated);
+  }
+}
+
+TEST_CASE("stages of a zero-bubble schedule wait for weight passes of their own") {
+  const TemporaryFolder folder;
+  const Rows rows = rows_of(vocabulary_run(folder, R"({"pipeline": 4, "schedule": "zb-h2"})"));
+  for (const Row& row : rows.rows) {
+    // An embedding's weight pass reads tokens and one gradient, a layer's more than half of it all.
+    CHECK(row.waits > Bytes{});
+    if (row.layers == 1) CHECK(row.waits > 0.3 * row.leaves);
+    if (row.layers == 1) CHECK(row.waits < 1.3 * row.leaves);
+  }
+  // Of stage 0 of 4 (arXiv:2401.10241, figure 3): seven forward passes before a backward pass.
+  CHECK(std::ranges::count(rows.in_flight[0], InFlight{.backward = 7}) == 1);
+  CHECK(std::ranges::any_of(rows.in_flight[3], [](const InFlight& now) { return now.weight > 1; }));
 }
 
 TEST_CASE("a balanced division is within 3 % of the fastest of all when they are simulated") {

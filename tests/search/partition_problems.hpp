@@ -35,6 +35,7 @@ inline Rows random_rows(std::mt19937& random, int rows) {
                            .parameters = bytes(2),
                            .gradients = bytes(9),
                            .leaves = bytes(3),
+                           .waits = bytes(3),
                            .rises = bytes(5),
                            .passes_on = bytes(3)});
   }

@@ -140,6 +140,22 @@ TEST_CASE("a model that repeats its forward pass wants a schedule that does") {
   }
 }
 
+TEST_CASE("an error of settings over a run says where the run stands") {
+  const study::Scenario scenario = read(small_scenario());
+  const auto where = [&](const Json& strategy) {
+    try {
+      simulate(with_settings(scenario.runs[1], Json::object().set("strategy", strategy)), {});
+    } catch (const InputError& error) {
+      return error.path;
+    }
+    return std::string();
+  };
+  const Json two = Json::array().push(1).push(2);
+  CHECK(where(Json::object().set("tensor", 3)) == "/runs/1/strategy");
+  CHECK(where(Json::object().set("pipeline", 2).set("layers_per_stage", two).set("data", 1)) ==
+        "/runs/1/strategy/layers_per_stage");
+}
+
 TEST_CASE("a batch divides into micro-batches of every data-parallel rank") {
   const study::Scenario scenario = read(small_scenario());
   CHECK(scenario.runs[0].batch.micro_batches == 4);  // 8 = 1 rank * 2 samples * 4
