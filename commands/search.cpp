@@ -16,6 +16,7 @@
 #include "commands/outputs.hpp"
 #include "commands/ranks/meeting.hpp"
 #include "kernels/ranks/world.hpp"
+#include "report/html/page.hpp"
 #include "report/search_report.hpp"
 #include "search/crew.hpp"
 #include "search/remote.hpp"
@@ -42,6 +43,7 @@ Options search_options() {
                "as much of each thing would change");
   options.text("store", "SQLite file that keeps what is found: a search that was stopped goes on");
   options.text("json", "write the answer as JSON");
+  options.text("report", "write a page with tables and pictures as one HTML file");
   options.text("plans", "write the best plans as a scenario");
   add_jobs(options);
   options.positional({"scenario"}, "SCENARIO");
@@ -89,10 +91,15 @@ void fill(std::vector<Output>& outputs, const Arguments& asked, const search::Sp
   }
   for (Output& output : outputs) {
     const std::string folder = std::filesystem::path(output.file).parent_path().string();
-    const Json json = output.file == plans
-                          ? report::best_plans(space, swept, best, folder.empty() ? "." : folder)
-                          : report::search_json(space, swept, best, explained);
-    output.text = json.text(2) + "\n";
+    if (output.file == plans) {
+      const Json json = report::best_plans(space, swept, best, folder.empty() ? "." : folder);
+      output.text = json.text(2) + "\n";
+      continue;
+    }
+    const Json json = report::search_json(space, swept, best, explained);
+    output.text = output.file == asked.text_or_nothing("report")
+                      ? report::searched_page(space.question(), json)
+                      : json.text(2) + "\n";
   }
 }
 
@@ -121,6 +128,7 @@ int lead(const search::Space& space, search::Crew& crew, const Arguments& asked,
 std::vector<Output> outputs_of(const Arguments& asked, const search::Space& space) {
   std::vector<Output> outputs;
   if (asked.has("json")) outputs.push_back({asked.text("json"), {}});
+  if (asked.has("report")) outputs.push_back({asked.text("report"), {}, " (open it in a browser)"});
   if (asked.has("plans"))
     outputs.push_back({asked.text("plans"), {}, " (for simulate and execute)"});
   std::vector<std::string> inputs = {space.file()};

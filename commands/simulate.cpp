@@ -13,6 +13,8 @@
 #include "commands/outputs.hpp"
 #include "program/program.hpp"
 #include "program/program_text.hpp"
+#include "report/html/page.hpp"
+#include "report/html/picture.hpp"
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/trace.hpp"
@@ -28,6 +30,7 @@ Options simulate_options() {
   Options options("stratagem simulate", "Predict time and memory of every run of a scenario.");
   options.text("scenario", "scenario file");
   options.text("json", "write the results as JSON");
+  options.text("report", "write a page with tables and pictures as one HTML file");
   options.text("trace", "write a Perfetto trace of one run");
   options.text("program", "write the lowered program of one run as text");
   options.flag("expanded",
@@ -67,24 +70,36 @@ std::vector<Output> outputs_about(const study::Run& run, const study::Simulated&
   return outputs;
 }
 
-/// Simulates every run; adds what was asked for about the chosen one to `outputs`.
-std::vector<study::Result> simulate_all(const study::Scenario& scenario, const Arguments& asked,
-                                        std::vector<Output>& outputs) {
+/// All runs, what was asked for about the chosen one, and what a page draws of each, if one was
+/// asked for.
+struct All {
+  std::vector<study::Result> results;
+  std::vector<Output> outputs;
+  Json pictures = Json::array();
+};
+
+All simulate_all(const study::Scenario& scenario, const Arguments& asked) {
   const study::Run& chosen = chosen_run(scenario, asked);
+  All all;
   using sim::Repeats;
   const auto options_of = [&](const study::Run& run) {
-    const bool all_turns = asked.has("exact") || (asked.has("trace") && &run == &chosen);
+    const bool all_turns =
+        asked.has("exact") || asked.has("report") || (asked.has("trace") && &run == &chosen);
     return study::SimulateOptions{.folded = !asked.has("unfolded"),
                                   .repeats = all_turns ? Repeats::simulated : Repeats::left_out};
   };
   std::vector<study::Outcome> outcomes(scenario.runs.size());
+  std::vector<Json> pictures(scenario.runs.size());
   for_each_index(scenario.runs.size(), jobs(asked), [&](std::size_t i) {
     const study::Run& run = scenario.runs[i];
     study::Simulated simulated = study::simulate_or_refuse(run, options_of(run));
-    if (&run == &chosen) outputs = outputs_about(run, simulated, asked);
+    if (&run == &chosen) all.outputs = outputs_about(run, simulated, asked);
+    if (asked.has("report")) pictures[i] = report::picture(run, simulated);
     outcomes[i] = std::move(simulated.outcome);
   });
-  return study::compare(scenario, std::move(outcomes));
+  all.results = study::compare(scenario, std::move(outcomes));
+  for (Json& picture : pictures) all.pictures.push(std::move(picture));
+  return all;
 }
 
 void find_remedies(std::vector<study::Result>& results, int threads) {
@@ -118,10 +133,13 @@ int run_simulate(const std::vector<std::string>& line) {
   const int threads = jobs(asked);
   if (asked.has("expanded")) return write_programs(asked);
   const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
-  std::vector<Output> outputs;
-  std::vector<study::Result> results = simulate_all(scenario, asked, outputs);
+  auto [results, outputs, pictures] = simulate_all(scenario, asked);
   if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, threads);
   if (asked.has("why")) find_gains(results, threads);
+  if (asked.has("report")) {
+    const std::string page = report::simulated_page(scenario, results, pictures);
+    outputs.insert(outputs.begin(), {asked.text("report"), page, " (open it in a browser)"});
+  }
   if (asked.has("json")) {
     const std::string text = report::to_json(scenario, results).text(2) + "\n";
     outputs.insert(outputs.begin(), {asked.text("json"), text});

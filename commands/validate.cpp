@@ -12,6 +12,7 @@
 #include "commands/arguments.hpp"
 #include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
+#include "report/html/page.hpp"
 #include "report/report.hpp"
 #include "report/validation.hpp"
 #include "study/scenario.hpp"
@@ -71,6 +72,7 @@ Options validate_options() {
   options.real("median", "highest median of the absolute errors of any figure in any group, in %");
   options.whole("wrong", "highest number of wrong verdicts on what fits in any group");
   options.text("json", "write all of it as JSON");
+  options.text("report", "write a page with tables and pictures as one HTML file");
   add_jobs(options);
   options.positional({"scenarios"}, "SCENARIOS...");
   return options;
@@ -106,6 +108,9 @@ int run_validate(const std::vector<std::string>& line) {
   if (asked.has("json")) {
     outputs.push_back({asked.text("json"), report::to_json(validation).text(2) + "\n", ""});
   }
+  if (asked.has("report"))
+    outputs.push_back(
+        {asked.text("report"), report::validated_page(validation), " (open it in a browser)"});
   check_outputs(outputs, files);
   fmt::print(for_people(outputs), "{}",
              asked.has("summary") ? report::validation_summary(validation)
