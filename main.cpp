@@ -10,15 +10,12 @@
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "base/json_reader.hpp"
 #include "base/shortened.hpp"
 #include "base/write_file.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
-#include "cost/optimizer.hpp"
-#include "cost/precision.hpp"
-#include "model/zoo/all.hpp"
-#include "model/zoo/presets.hpp"
-#include "strategies/parallel/all.hpp"
+#include "study/library.hpp"
 
 namespace {
 
@@ -28,24 +25,11 @@ void print_help() {
   fmt::print("stratagem: what will a parallel training plan do on a GPU cluster?\n\nCommands:\n");
   for (const commands::Command& command : commands::all())
     fmt::print("  {:<10} {}\n", command.name, command.summary);
-  fmt::print("\nStrategies (keys of a run's \"strategy\"):\n");
-  for (const strategies::Strategy& entry : strategies::all())
-    fmt::print("  {:<10} {}\n", entry.key(), entry.options.front().sentence);
-  fmt::print("\nSchedules (\"schedule\"):\n");
-  for (const strategies::Schedule& entry : strategies::schedules())
-    fmt::print("  {:<10} {}\n", entry.name, entry.summary);
-  fmt::print("\nPrecisions (\"precision\" of \"training\"):\n");
-  for (const cost::Precision& entry : cost::precisions())
-    fmt::print("  {:<10} {}\n", entry.name, entry.summary);
-  fmt::print("\nOptimizers (\"optimizer\"):\n");
-  for (const cost::Optimizer& entry : cost::optimizers())
-    fmt::print("  {:<10} {}\n", entry.name, entry.summary);
-  fmt::print("\nModels (\"family\"):\n");
-  for (const model::Family& family : model::families())
-    fmt::print("  {:<10} {}\n", family.name, family.summary);
-  fmt::print("\nPublished models (\"preset\" of \"model\"):\n");
-  for (const model::Preset& preset : model::presets())
-    fmt::print("  {:<10} {}\n", preset.name, preset.summary);
+  fmt::print(
+      "\nstratagem COMMAND --help says more of one; stratagem --version, of the program.\n"
+      "Before the command, --library FOLDER takes profiles, stacks, nodes and plans from there\n"
+      "that a scenario names and that are not beside it.\n\n"
+      "Example: stratagem simulate scenarios/zero.json --report out/zero.html\n");
 }
 
 int run(const std::vector<std::string>& line) {
@@ -54,10 +38,23 @@ int run(const std::vector<std::string>& line) {
     print_help();
     return commands::done;
   }
+  if (line[0] == "--version") {
+    fmt::print("stratagem {}\n", STRATAGEM_VERSION);
+    return commands::done;
+  }
+  if (line[0] == "--library") {
+    if (line.size() < 2) throw commands::UsageError("--library: which folder?");
+    study::use_library(line[1]);
+    return run({line.begin() + 2, line.end()});
+  }
   for (const commands::Command& command : commands::all()) {
     if (line[0] == command.name) return command.run({line.begin() + 1, line.end()});
   }
-  throw commands::UsageError("no command \"" + line[0] + "\"; see stratagem --help");
+  std::vector<std::string> names;
+  for (const commands::Command& command : commands::all()) names.emplace_back(command.name);
+  const auto near = nearest(line[0], names);
+  throw commands::UsageError("no command \"" + line[0] + "\"; " +
+                             (near ? "did you mean \"" + *near + "\"?" : "see stratagem --help"));
 }
 
 /// Runs allocate and free lists of many megabytes one after another. What is freed is kept: the

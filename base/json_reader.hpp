@@ -110,7 +110,8 @@ T read_or_empty(const JsonReader& object, std::string_view key, Read read) {
   return read_if_there(object, key, read).value_or(T{});
 }
 
-/// The word nearest to `word` by edit distance, if it is near enough to be a slip of the fingers.
+/// The word that `word` means (other_words.hpp); else the nearest by edit distance, if it is near
+/// enough to be a slip of the fingers.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
 
 /// Throws InputError at `where` unless `word`, a key or the like, is one of `known`; names the

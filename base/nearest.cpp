@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_reader.hpp"
+#include "base/other_words.hpp"
 
 namespace stratagem {
 namespace {
@@ -36,6 +37,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words) {
+  if (auto meant = meant_by(word, words)) return meant;
   std::optional<std::string> best;
   std::size_t best_distance = 0;
   for (const std::string& candidate : words) {

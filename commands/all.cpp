@@ -15,6 +15,7 @@ STRATAGEM_TABLE(all, Command,
     execute,
     compare,
     explain,
+    list,
     options,
     topology,
     calibrate)

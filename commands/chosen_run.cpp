@@ -8,6 +8,38 @@
 
 namespace stratagem::commands {
 
+namespace {
+
+/// Commas part the words of an option; one without "=" belongs to the word before it.
+std::vector<std::string> rejoined(const std::vector<std::string>& words) {
+  std::vector<std::string> texts;
+  for (const std::string& word : words) {
+    if (texts.empty() || word.find('=') != std::string::npos)
+      texts.push_back(word);
+    else
+      texts.back() += "," + word;
+  }
+  return texts;
+}
+
+}  // namespace
+
+void add_changes(Options& options) {
+  options.texts("set", "set a key in every run, as in tensor=4 or training.precision=bf16");
+  options.texts("grid", "try several values of a key in every run, as in tensor=1,2,4");
+}
+
+study::Scenario changed_scenario(const Arguments& asked) {
+  std::vector<study::KeyValues> changes;
+  for (const bool several : {false, true}) {
+    const std::string option = several ? "grid" : "set";
+    if (!asked.has(option)) continue;
+    for (const std::string& text : rejoined(asked.texts(option)))
+      changes.push_back(study::read_change(text, several, "--" + option));
+  }
+  return study::read_scenario(asked.required("scenario"), changes);
+}
+
 const study::Run& chosen_run(const study::Scenario& scenario, const Arguments& asked) {
   const std::string name = asked.text("run");
   if (name.empty()) return scenario.runs.front();

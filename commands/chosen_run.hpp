@@ -9,6 +9,12 @@
 
 namespace stratagem::commands {
 
+/// Adds `--set KEY=VALUE` and `--grid KEY=VALUE,VALUE`.
+void add_changes(Options& options);
+
+/// The scenario of the command line, with what these two change of it.
+study::Scenario changed_scenario(const Arguments& asked);
+
 /// `--run NAME`, or the first. Throws UsageError for a name that no run has.
 const study::Run& chosen_run(const study::Scenario& scenario, const Arguments& asked);
 

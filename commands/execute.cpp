@@ -159,6 +159,7 @@ Options execute_options() {
   options.text("trace", "write when the tasks of the median iteration ran, as simulate does");
   options.flag("in-process", "ranks are threads that take turns: checked, not timed");
   options.flag("beyond-memory", "go on where more memory is needed than is available");
+  add_changes(options);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
@@ -282,7 +283,7 @@ Needed needed_by(const Lowered& lowered, const Unit& unit, int rank) {
 
 int in_process(const Arguments& asked) {
   const Unit first = unit_of(asked, 0);
-  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Scenario scenario = changed_scenario(asked);
   const Lowered lowered = prepared(scenario, asked);
   check_output(lowered.run, asked);
   const auto ranks = static_cast<int>(lowered.program.devices.size());
@@ -336,7 +337,7 @@ int on_rank(const Arguments& asked, kernels::World& world) {
   Unit unit;
   all_or_none(ranks, [&] {
     unit = own_unit(asked, ranks.rank(), here);
-    scenario = study::read_scenario(file);
+    scenario = changed_scenario(asked);
     lowered.emplace(prepared(*scenario, asked));
     check_ranks(*lowered, ranks.size());
   });

@@ -24,8 +24,8 @@ namespace {
 void check_options(const Arguments& asked) {
   if (!asked.has("program"))
     throw UsageError("--expanded says how --program FOLDER writes; there is no --program");
-  for (const char* option :
-       {"json", "trace", "accuracy", "memory", "unfolded", "exact", "jobs", "no-remedies"}) {
+  for (const char* option : {"json", "report", "trace", "accuracy", "memory", "unfolded", "exact",
+                             "jobs", "no-remedies"}) {
     if (asked.has(option))
       throw UsageError(fmt::format("--{} needs a simulation, and --expanded makes none", option));
   }
@@ -58,7 +58,7 @@ std::string program_text(const study::Run& run) {
 
 int write_programs(const Arguments& asked) {
   check_options(asked);
-  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Scenario scenario = changed_scenario(asked);
   const study::Run* const only = asked.text("run").empty() ? nullptr : &chosen_run(scenario, asked);
   const std::filesystem::path folder = asked.text("program");
   std::error_code ignored;  // a file in a folder that is not there cannot be written

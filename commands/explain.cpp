@@ -23,10 +23,11 @@ int run_explain(const std::vector<std::string>& line) {
   options.text("scenario", "scenario file");
   options.text("run", "the run to explain (default: the first)", "");
   options.text("as-plan", "write a plan file, for \"plan\" in place of \"strategy\"");
+  add_changes(options);
   options.positional({"scenario"}, "SCENARIO");
   const Arguments asked(options, line);
   if (asked.helped()) return done;
-  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Scenario scenario = changed_scenario(asked);
   const study::Run& run = chosen_run(scenario, asked);
   const strategies::Plan plan = study::plan_of(run);
   std::vector<Output> outputs;

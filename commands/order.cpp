@@ -25,6 +25,7 @@ Options order_options() {
   options.text("as-plan",
                "write a plan file with the order, for \"plan\" in place of \"strategy\"");
   options.whole("effort", "millions of steps of the solver for each question", 5);
+  add_changes(options);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
@@ -45,7 +46,7 @@ int run_order(const std::vector<std::string>& line) {
   constexpr int million = 1'000'000, most = 4'000;
   if (asked.whole("effort") < 1 || asked.whole("effort") > most)
     throw UsageError(fmt::format("--effort: expected 1 to {}", most));
-  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Scenario scenario = changed_scenario(asked);
   const study::Run& run = chosen_run(scenario, asked);
   std::vector<Output> outputs;
   if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), {}});

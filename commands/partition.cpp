@@ -37,6 +37,7 @@ Options partition_options() {
   options.flag("gap", "simulate all other divisions, too: is one of them faster?");
   options.text("json", "write the answer as JSON");
   add_jobs(options);
+  add_changes(options);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
@@ -84,7 +85,7 @@ int run_partition(const std::vector<std::string>& line) {
   const Arguments asked(options, line);
   if (asked.helped()) return done;
   const search::Searcher& searcher = chosen_searcher(asked);
-  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Scenario scenario = changed_scenario(asked);
   const study::Run& run = chosen_run(scenario, asked);
   std::vector<Output> outputs;
   if (asked.has("json")) outputs.push_back({asked.text("json"), {}});

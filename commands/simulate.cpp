@@ -46,6 +46,7 @@ Options simulate_options() {
   add_jobs(options);
   options.flag("unfolded", "simulate every device, not one per class of equal ones");
   options.flag("exact", "simulate all turns of loops, also those in which the simulation repeats");
+  add_changes(options);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
@@ -132,7 +133,7 @@ int run_simulate(const std::vector<std::string>& line) {
     throw UsageError("--run chooses the run for --trace or --program, and neither is given");
   const int threads = jobs(asked);
   if (asked.has("expanded")) return write_programs(asked);
-  const study::Scenario scenario = study::read_scenario(asked.required("scenario"));
+  const study::Scenario scenario = changed_scenario(asked);
   auto [results, outputs, pictures] = simulate_all(scenario, asked);
   if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, threads);
   if (asked.has("why")) find_gains(results, threads);

@@ -25,7 +25,8 @@ std::string text_of(const std::vector<Column>& columns) {
     }
   }
   std::string all;
-  for (const std::string& line : lines) all += line + "\n";
+  for (const std::string& line : lines)
+    all += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   return all;
 }
 

@@ -19,6 +19,7 @@
 #include "strategies/language/plan_devices.hpp"
 #include "strategies/language/plan_file.hpp"
 #include "study/figures.hpp"
+#include "study/library.hpp"
 #include "study/plan_of.hpp"
 #include "study/stack_facts.hpp"
 #include "study/what_if.hpp"
@@ -41,35 +42,6 @@ std::vector<std::string> names(const Table& table) {
 /// A number of GPUs, servers or samples: as many as any machine room holds, so that products of two
 /// stay exact.
 int count(const JsonReader& reader) { return static_cast<int>(reader.between(1, 1'000'000)); }
-
-/// The names of the JSON files in a folder.
-std::vector<std::string> files_in(const std::filesystem::path& folder) {
-  std::vector<std::string> found;
-  std::error_code nothing_there;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, nothing_there)) {
-    if (entry.path().extension() == ".json") found.push_back(entry.path().stem().string());
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
-/// A profile or stack by the name of its file in `folder` beside the scenario, or by a path where
-/// it ends in ".json".
-std::string file_of(const JsonReader& reader, const std::string& folder) {
-  const std::string name = reader.text();
-  const std::filesystem::path beside = std::filesystem::path(reader.file()).parent_path();
-  if (!name.ends_with(".json")) {
-    const std::vector<std::string> known = files_in(beside / folder);
-    if (known.empty()) {
-      reader.fail("a folder " + (beside / folder).string() +
-                  " beside the scenario, or a path that ends in .json");
-    }
-    return (beside / folder / (reader.one_of(known) + ".json")).string();
-  }
-  std::string file = (beside / name).string();
-  if (!std::filesystem::exists(file)) reader.fail("a file that exists", file);
-  return file;
-}
 
 /// As many nodes as `"gpus"` need, or `"nodes"` and all their GPUs.
 struct ClusterChoice {
@@ -462,7 +434,20 @@ Run with_settings(const Run& run, const Json& changes) {
   return changed;
 }
 
-Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead) {
+namespace {
+
+/// A run with a variant's settings over its own; compared with the same variant of its baseline.
+JsonReader varied(const JsonReader& run, const Variant& variant, const std::string& baseline) {
+  Json settings = variant.settings;
+  settings.set("name", run.at("name").text() + variant.suffix);
+  const auto own = run.find("baseline");
+  const std::string relative = own ? own->text() : baseline;
+  if (!relative.empty()) settings.set("baseline", relative + variant.suffix);
+  return JsonReader::from_text(settings.text(), run.file(), run.path()).over(run);
+}
+
+Scenario scenario_of(const std::string& file, const std::optional<cost::Profile>& instead,
+                     const std::vector<KeyValues>& changes) {
   const JsonReader reader = JsonReader::from_file(file);
   static_cast<void>(reader.find("$schema"));  // for editors
   Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};
@@ -478,11 +463,34 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
   }
   check_names(runs, reader);
   const std::string baseline = reader.find("baseline") ? reader.at("baseline").text() : "";
-  for (const JsonReader& run : runs) scenario.runs.push_back(read_run(run, baseline, instead));
+  if (!changes.empty()) {
+    std::vector<JsonReader> all;
+    for (const JsonReader& run : runs) {
+      for (const Variant& variant : variants(changes))
+        all.push_back(varied(run, variant, baseline));
+    }
+    runs = std::move(all);
+  }
+  for (const JsonReader& run : runs) {
+    scenario.runs.push_back(read_run(run, baseline, instead));
+    if (changes.empty()) continue;
+    scenario.runs.back().compared.measured.clear();
+    scenario.runs.back().compared.expect.clear();
+  }
   reader.finish();
   // Only now, since listing all keys of an object marks them as known.
   for (std::size_t i = 0; i < runs.size(); ++i) scenario.runs[i].resolved = resolved(runs[i]);
   return scenario;
+}
+
+}  // namespace
+
+Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead) {
+  return scenario_of(file, instead, {});
+}
+
+Scenario read_scenario(const std::string& file, const std::vector<KeyValues>& changes) {
+  return scenario_of(file, {}, changes);
 }
 
 }  // namespace stratagem::study

@@ -19,6 +19,7 @@
 #include "sim/metrics.hpp"
 #include "sim/steady.hpp"
 #include "strategies/parallel/options.hpp"
+#include "study/changes.hpp"
 #include "study/extrapolation.hpp"
 #include "study/provenance.hpp"
 #include "topology/cluster.hpp"
@@ -112,6 +113,11 @@ struct Scenario {
 /// that ends in ".json" is a path, relative to the scenario.
 /// With `instead` profiles are not read: that one stands in for all of them.
 Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead = {});
+
+/// The same with every variant of every run: its settings over the run's own, its suffix behind the
+/// run's name and that of its baseline. Changed runs are others than were measured, so they have
+/// neither measured figures nor expectations.
+Scenario read_scenario(const std::string& file, const std::vector<KeyValues>& changes);
 
 /// A run of settings, an object as in a scenario, over a scenario's defaults. Throws InputError for
 /// what is wrong with the form of either; where settings cannot go together, Run::refused says so.

@@ -290,6 +290,13 @@ TEST_CASE("the nearest word is at most one slip in three letters away") {
   CHECK(nearest("modle", {"mode", "model"}) == "mode");  // both one slip away: the first wins
   CHECK(nearest("nmae", {"name"}) == "name");            // two letters swapped are one slip
   CHECK_FALSE(nearest("tp", {"dp", "pp"}));              // one of two letters is no slip
+  CHECK(nearest("tp", {"data", "tensor"}) == "tensor");  // what others call it
+  CHECK(nearest("bfloat16", {"fp16", "bf16"}) == "bf16");
+  CHECK(nearest("Tensor-Parallel", {"pipeline", "tensor"}) == "tensor");
+  CHECK_FALSE(nearest("tp", {"data", "pipeline"}));  // only what may be used here
+  CHECK(nearest("1F1B", {"gpipe", "1f1b"}) == "1f1b");
+  CHECK(nearest("h100", {"a100-sxm4", "h100-sxm5"}) == "h100-sxm5");
+  CHECK_FALSE(nearest("h", {"h100-sxm5"}));
   CHECK_FALSE(nearest("colour", {"name", "cluster"}));
   CHECK_FALSE(nearest("x", {}));
 }

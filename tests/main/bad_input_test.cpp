@@ -182,9 +182,9 @@ TEST_CASE("a profile or stack that does not exist is refused, and the nearest on
           {"a file that exists", "found " + profiles + "/v100-sxm9.json"});
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "profiles");
-  std::filesystem::copy(profiles + "/v100-sxm3.json", folder.path() / "profiles/v100-sxm3.json");
-  refuses(folder, with(small_scenario(), profiles + "/v100-sxm3.json", "v100-sxm9"),
-          "/defaults/profile", {"did you mean \"v100-sxm3\"?", "found \"v100-sxm9\""});
+  std::filesystem::copy(profiles + "/v100-sxm3.json", folder.path() / "profiles/my-gpu.json");
+  refuses(folder, with(small_scenario(), profiles + "/v100-sxm3.json", "my-gpo"),
+          "/defaults/profile", {"did you mean \"my-gpu\"?", "found \"my-gpo\""});
 }
 
 TEST_CASE("a profile without a constant is named, with the place where it should stand") {

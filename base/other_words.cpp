@@ -1,0 +1,72 @@
+// The names of other programs' options and of formats, by ours.
+#include "base/other_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace stratagem {
+namespace {
+
+using Pair = std::pair<std::string_view, std::string_view>;
+
+// clang-format off
+constexpr std::array pairs = {
+    Pair{"tp", "tensor"}, Pair{"tensor_parallel", "tensor"},
+    Pair{"tensor_model_parallel_size", "tensor"},
+    Pair{"pp", "pipeline"}, Pair{"pipeline_parallel", "pipeline"},
+    Pair{"pipeline_model_parallel_size", "pipeline"}, Pair{"stages", "pipeline"},
+    Pair{"dp", "data"}, Pair{"data_parallel", "data"}, Pair{"data_parallel_size", "data"},
+    Pair{"ep", "expert"}, Pair{"expert_parallel", "expert"},
+    Pair{"expert_model_parallel_size", "expert"},
+    Pair{"cp", "context"}, Pair{"context_parallel", "context"},
+    Pair{"context_parallel_size", "context"},
+    Pair{"sp", "sequence_parallel"},
+    Pair{"vpp", "chunks"}, Pair{"virtual_stages", "chunks"}, Pair{"interleave", "chunks"},
+    Pair{"zero_stage", "zero"}, Pair{"fsdp", "zero"},
+    Pair{"checkpointing", "recompute"}, Pair{"activation_checkpointing", "recompute"},
+    Pair{"recompute_granularity", "recompute"}, Pair{"recomputation", "recompute"},
+    Pair{"bfloat16", "bf16"}, Pair{"float16", "fp16"}, Pair{"half", "fp16"},
+    Pair{"float32", "fp32"}, Pair{"float", "fp32"}, Pair{"float8", "fp8"},
+    Pair{"dtype", "precision"},
+    Pair{"batch_size", "global_batch"}, Pair{"global_batch_size", "global_batch"},
+    Pair{"micro_batch_size", "micro_batch"}, Pair{"mbs", "micro_batch"},
+    Pair{"gbs", "global_batch"},
+    Pair{"seq_len", "sequence"}, Pair{"seq_length", "sequence"},
+    Pair{"sequence_length", "sequence"}, Pair{"num_layers", "layers"},
+    Pair{"n_layers", "layers"}, Pair{"hidden_size", "hidden"}, Pair{"num_heads", "heads"},
+    Pair{"num_attention_heads", "heads"}, Pair{"vocab_size", "vocabulary"},
+    Pair{"ffn_hidden_size", "ffn"}, Pair{"intermediate_size", "ffn"},
+    Pair{"gpu", "profile"}, Pair{"framework", "stack"}, Pair{"num_gpus", "gpus"},
+    Pair{"world_size", "gpus"}, Pair{"num_nodes", "nodes"},
+};
+// clang-format on
+
+std::string lower(std::string_view text) {
+  std::string result;
+  for (const char one : text) result += static_cast<char>(std::tolower(one));
+  std::ranges::replace(result, '-', '_');
+  return result;
+}
+
+}  // namespace
+
+std::optional<std::string> meant_by(std::string_view written,
+                                    const std::vector<std::string>& words) {
+  const std::string word = lower(written);
+  const auto find = [&](const auto& fits) -> std::optional<std::string> {
+    const auto found = std::ranges::find_if(words, fits);
+    return found == words.end() ? std::nullopt : std::optional(*found);
+  };
+  if (const auto same = find([&](const std::string& one) { return lower(one) == word; }))
+    return same;
+  for (const Pair& pair : pairs) {
+    if (pair.first != word) continue;
+    if (auto known = find([&](const std::string& one) { return one == pair.second; })) return known;
+  }
+  if (word.size() < 3) return std::nullopt;
+  return find([&](const std::string& one) { return lower(one).starts_with(word); });
+}
+
+}  // namespace stratagem

@@ -1,0 +1,133 @@
+// Finds the object of a key, and combines values.
+#include "study/changes.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/input_error.hpp"
+#include "base/json_copy.hpp"
+#include "base/json_reader.hpp"
+#include "model/zoo/all.hpp"
+#include "strategies/parallel/all.hpp"
+
+namespace stratagem::study {
+namespace {
+
+/// The object of each key that may stand alone. Keys of a run itself are in "".
+std::map<std::string, std::string> objects() {
+  std::map<std::string, std::string> all;
+  for (const model::Family& family : model::families()) {
+    all["family"] = "model";
+    for (const OptionText& option : family.options) all[option.key] = "model";
+  }
+  for (const OptionText& option : strategies::option_texts()) all[option.key] = "strategy";
+  for (const char* key : {"global_batch", "micro_batch", "precision", "optimizer"})
+    all[key] = "training";
+  for (const char* key : {"gpus", "nodes"}) all[key] = "cluster";
+  for (const char* key : {"profile", "stack", "plan"}) all[key] = "";
+  return all;
+}
+
+std::vector<std::string> path_of(const std::string& key, const std::string& from) {
+  std::vector<std::string> path;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    path.push_back(key.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (path.size() > 1) return path;
+  const std::map<std::string, std::string> known = objects();
+  const auto object = known.find(key);
+  if (object == known.end()) {
+    std::vector<std::string> keys;
+    for (const auto& [name, of] : known) keys.push_back(name);
+    const auto near = nearest(key, keys);
+    throw InputError(from, "",
+                     near ? "a key (did you mean \"" + *near + "\"?)"
+                          : "a key of a run, such as tensor=2 or cluster.preset=dgx-2",
+                     key);
+  }
+  if (!object->second.empty()) path.insert(path.begin(), object->second);
+  return path;
+}
+
+/// Parts of a list outside of brackets, braces and quotes.
+std::vector<std::string> parted(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  bool quoted = false;
+  for (const char one : text) {
+    if (one == '"') quoted = !quoted;
+    if (!quoted && (one == '[' || one == '{')) ++depth;
+    if (!quoted && (one == ']' || one == '}')) --depth;
+    if (one == ',' && depth == 0 && !quoted) {
+      parts.emplace_back();
+    } else {
+      parts.back() += one;
+    }
+  }
+  return parts;
+}
+
+/// JSON, or a word.
+Json value_of(const std::string& text) {
+  try {
+    return copy_of(JsonReader::from_text(text, ""));
+  } catch (const InputError&) {
+    return text;
+  }
+}
+
+/// A value as a name has it: without quotes.
+std::string shown(const Json& value) {
+  std::string text = value.text();
+  std::erase(text, '"');
+  return text;
+}
+
+Json at_path(const std::vector<std::string>& path, const Json& value) {
+  Json result = value;
+  for (auto key = path.rbegin(); key != path.rend(); ++key)
+    result = Json::object().set(*key, std::move(result));
+  return result;
+}
+
+/// Settings with others over them.
+Json over(const Json& upper, const Json& lower) {
+  return copy_of(
+      JsonReader::from_text(upper.text(), "").over(JsonReader::from_text(lower.text(), "")));
+}
+
+}  // namespace
+
+KeyValues read_change(const std::string& text, bool several, const std::string& from) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    throw InputError(from, "", several ? "KEY=VALUE,VALUE" : "KEY=VALUE", text);
+  KeyValues change{.path = path_of(text.substr(0, equals), from), .values = {}};
+  const std::string values = text.substr(equals + 1);
+  for (const std::string& value : several ? parted(values) : std::vector{values}) {
+    if (value.empty()) throw InputError(from, "", "a value between commas", text);
+    change.values.push_back(value_of(value));
+  }
+  return change;
+}
+
+std::vector<Variant> variants(const std::vector<KeyValues>& changes) {
+  std::vector<Variant> all(1);
+  for (const KeyValues& change : changes) {
+    std::vector<Variant> more;
+    for (const Variant& before : all) {
+      for (const Json& value : change.values) {
+        const std::string suffix =
+            change.values.size() > 1 ? ", " + change.path.back() + " " + shown(value) : "";
+        more.push_back(
+            {over(at_path(change.path, value), before.settings), before.suffix + suffix});
+      }
+    }
+    all = std::move(more);
+  }
+  return all;
+}
+
+}  // namespace stratagem::study

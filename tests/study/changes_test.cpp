@@ -1,0 +1,98 @@
+// Settings over runs: where keys belong, how values are read, and which runs come of it.
+#include "study/changes.hpp"
+
+#include "base/input_error.hpp"
+#include "study/scenario.hpp"
+#include "tests/small_scenario.hpp"
+
+namespace stratagem::study {
+namespace {
+
+using Path = std::vector<std::string>;
+
+std::vector<std::string> texts(const KeyValues& change) {
+  std::vector<std::string> all;
+  for (const Json& value : change.values) all.push_back(value.text());
+  return all;
+}
+
+Scenario changed(const std::vector<KeyValues>& changes, const std::string& text) {
+  const TemporaryFolder folder;
+  folder.write("a.json", text);
+  return read_scenario((folder.path() / "a.json").string(), changes);
+}
+
+TEST_CASE("a key alone belongs to the object that has it, and dots part the keys of others") {
+  const auto path = [](const std::string& text) { return read_change(text, false, "--set").path; };
+  CHECK(path("tensor=4") == Path{"strategy", "tensor"});
+  CHECK(path("gpus=4") == Path{"cluster", "gpus"});
+  CHECK(path("micro_batch=4") == Path{"training", "micro_batch"});
+  CHECK(path("hidden=4") == Path{"model", "hidden"});
+  CHECK(path("profile=h100-sxm5") == Path{"profile"});
+  CHECK(path("cluster.fabric.kind=star") == Path{"cluster", "fabric", "kind"});
+}
+
+TEST_CASE("values are JSON or words, and several stand between commas outside of brackets") {
+  CHECK(texts(read_change("tensor=4", false, "")) == Path{"4"});
+  CHECK(texts(read_change("schedule=1f1b", false, "")) == Path{"\"1f1b\""});
+  CHECK(texts(read_change("recompute={\"every\":2}", false, "")) == Path{"{\"every\":2}"});
+  CHECK(texts(read_change("recompute=none,full", false, "")) == Path{"\"none,full\""});
+  CHECK(texts(read_change("recompute=none,full", true, "")) == Path{"\"none\"", "\"full\""});
+  CHECK(texts(read_change("layers_per_stage=[1,2],[2,1]", true, "")) == Path{"[1,2]", "[2,1]"});
+}
+
+TEST_CASE("what is no setting says what to write") {
+  const auto refused = [](const std::string& text, const std::string& expected) {
+    try {
+      read_change(text, true, "--grid");
+      FAIL(text);
+    } catch (const InputError& error) {
+      CHECK(error.file == "--grid");
+      CHECK_THAT(error.expected, ContainsSubstring(expected));
+    }
+  };
+  refused("tensor", "KEY=VALUE,VALUE");
+  refused("=4", "KEY=VALUE,VALUE");
+  refused("tensor=", "KEY=VALUE,VALUE");
+  refused("tensor=1,,2", "a value between commas");
+  refused("tp=4", "did you mean \"tensor\"?");
+  refused("colour=4", "a key of a run");
+}
+
+TEST_CASE("each run comes in every combination, beside the same one of its baseline") {
+  const Scenario scenario = changed({read_change("micro_batch=1,2", true, "--grid"),
+                                     read_change("global_batch=16", false, "--set"),
+                                     read_change("optimizer=adam,sgd", true, "--grid")},
+                                    small_scenario());
+  REQUIRE(scenario.runs.size() == 2 * 2 * 2);
+  CHECK(scenario.runs[0].name == "alone, micro_batch 1, optimizer adam");
+  CHECK(scenario.runs[3].name == "alone, micro_batch 2, optimizer sgd");
+  const Run& last = scenario.runs[7];
+  CHECK(last.name == "four, micro_batch 2, optimizer sgd");
+  CHECK(last.compared.baseline == "alone, micro_batch 2, optimizer sgd");
+  CHECK(last.batch.global == 16);
+  CHECK(last.batch.micro == 2);
+  CHECK(last.training.optimizer.name == "sgd");
+  CHECK(last.options.tensor == 2);  // its own
+}
+
+TEST_CASE("a changed run has nothing measured, and an unchanged one all") {
+  const std::string text = with(
+      small_scenario(), R"("strategy": {"recompute": "full"}})",
+      R"("strategy": {"recompute": "full"}, "expect": {"fits": {"value": true, "because": "?"}},
+              "measured": {"iteration_time": {"value": "1 s", "provenance": "published",
+                "source": "a test"}}})");
+  CHECK(changed({}, text).runs[0].compared.measured.size() == 1);
+  const Scenario scenario = changed({read_change("micro_batch=1", false, "--set")}, text);
+  CHECK(scenario.runs[0].compared.measured.empty());
+  CHECK(scenario.runs[0].compared.expect.empty());
+  CHECK(scenario.runs[0].name == "alone");
+}
+
+TEST_CASE("a changed key that no run has is refused where it was set") {
+  CHECK_THROWS_AS(changed({read_change("strategy.tensr=1", false, "--set")}, small_scenario()),
+                  InputError);
+}
+
+}  // namespace
+}  // namespace stratagem::study
