@@ -42,6 +42,10 @@ int run(const std::vector<std::string>& line) {
     fmt::print("stratagem {}\n", STRATAGEM_VERSION);
     return commands::done;
   }
+  if (line[0].starts_with("--library=")) {
+    study::use_library(line[0].substr(line[0].find('=') + 1));
+    return run({line.begin() + 1, line.end()});
+  }
   if (line[0] == "--library") {
     if (line.size() < 2) throw commands::UsageError("--library: which folder?");
     study::use_library(line[1]);

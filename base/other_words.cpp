@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 namespace stratagem {
@@ -45,7 +44,8 @@ constexpr std::array pairs = {
 
 std::string lower(std::string_view text) {
   std::string result;
-  for (const char one : text) result += static_cast<char>(std::tolower(one));
+  for (const char one : text)
+    result += one >= 'A' && one <= 'Z' ? static_cast<char>(one + 32) : one;
   std::ranges::replace(result, '-', '_');
   return result;
 }

@@ -24,12 +24,11 @@ std::vector<std::string> rejoined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-void add_changes(Options& options) {
+void add_settings(Options& options) {
   options.texts("set", "set a key in every run, as in tensor=4 or training.precision=bf16");
-  options.texts("grid", "try several values of a key in every run, as in tensor=1,2,4");
 }
 
-study::Scenario changed_scenario(const Arguments& asked) {
+std::vector<study::KeyValues> settings_of(const Arguments& asked) {
   std::vector<study::KeyValues> changes;
   for (const bool several : {false, true}) {
     const std::string option = several ? "grid" : "set";
@@ -37,7 +36,11 @@ study::Scenario changed_scenario(const Arguments& asked) {
     for (const std::string& text : rejoined(asked.texts(option)))
       changes.push_back(study::read_change(text, several, "--" + option));
   }
-  return study::read_scenario(asked.required("scenario"), changes);
+  return changes;
+}
+
+study::Scenario changed_scenario(const Arguments& asked) {
+  return study::read_scenario(asked.required("scenario"), settings_of(asked));
 }
 
 const study::Run& chosen_run(const study::Scenario& scenario, const Arguments& asked) {

@@ -9,8 +9,11 @@
 
 namespace stratagem::commands {
 
-/// Adds `--set KEY=VALUE` and `--grid KEY=VALUE,VALUE`.
-void add_changes(Options& options);
+/// Adds `--set KEY=VALUE`.
+void add_settings(Options& options);
+
+/// What `--set`, and `--grid` where a command has it, say.
+std::vector<study::KeyValues> settings_of(const Arguments& asked);
 
 /// The scenario of the command line, with what these two change of it.
 study::Scenario changed_scenario(const Arguments& asked);

@@ -159,7 +159,7 @@ Options execute_options() {
   options.text("trace", "write when the tasks of the median iteration ran, as simulate does");
   options.flag("in-process", "ranks are threads that take turns: checked, not timed");
   options.flag("beyond-memory", "go on where more memory is needed than is available");
-  add_changes(options);
+  add_settings(options);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }

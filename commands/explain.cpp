@@ -23,7 +23,7 @@ int run_explain(const std::vector<std::string>& line) {
   options.text("scenario", "scenario file");
   options.text("run", "the run to explain (default: the first)", "");
   options.text("as-plan", "write a plan file, for \"plan\" in place of \"strategy\"");
-  add_changes(options);
+  add_settings(options);
   options.positional({"scenario"}, "SCENARIO");
   const Arguments asked(options, line);
   if (asked.helped()) return done;

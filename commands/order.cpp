@@ -25,7 +25,7 @@ Options order_options() {
   options.text("as-plan",
                "write a plan file with the order, for \"plan\" in place of \"strategy\"");
   options.whole("effort", "millions of steps of the solver for each question", 5);
-  add_changes(options);
+  add_settings(options);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }

@@ -37,7 +37,7 @@ Options partition_options() {
   options.flag("gap", "simulate all other divisions, too: is one of them faster?");
   options.text("json", "write the answer as JSON");
   add_jobs(options);
-  add_changes(options);
+  add_settings(options);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }

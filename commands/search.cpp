@@ -98,7 +98,7 @@ void fill(std::vector<Output>& outputs, const Arguments& asked, const search::Sp
     }
     const Json json = report::search_json(space, swept, best, explained);
     output.text = output.file == asked.text_or_nothing("report")
-                      ? report::searched_page(space.question(), json)
+                      ? report::searched_page(space.question(), asked.text("for"), json)
                       : json.text(2) + "\n";
   }
 }

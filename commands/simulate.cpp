@@ -46,7 +46,8 @@ Options simulate_options() {
   add_jobs(options);
   options.flag("unfolded", "simulate every device, not one per class of equal ones");
   options.flag("exact", "simulate all turns of loops, also those in which the simulation repeats");
-  add_changes(options);
+  add_settings(options);
+  options.texts("grid", "try several values of a key in every run, as in tensor=1,2,4");
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }

@@ -35,9 +35,9 @@ struct OutlinedCell {
   std::vector<At> readers;
   std::vector<At> writers;
   bool passes_on = false;  ///< something goes on that it does not write
-  /// What the cell surely leaves on each device until the micro-batch's next pass there: forward
-  /// until backward, and backward until weight cells where these are apart. And what an earlier
-  /// pass left that this one no longer keeps.
+  /// What the cell's computations leave on each device until the micro-batch's next pass there:
+  /// forward until backward, and backward until weight cells where these are apart; and what an
+  /// earlier pass left so that is gone when this one ends.
   Bytes leaves;
   Bytes releases;
 };

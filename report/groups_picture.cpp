@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/html_text.hpp"
 #include "report/groups.hpp"
 
 namespace stratagem::report {
@@ -151,11 +152,12 @@ std::string groups_svg(const std::vector<GroupLinks>& groups, const Cluster& clu
     svg += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"100\" height=\"22\" fill=\"white\" "
         "stroke=\"black\"/>\n<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-        at.x - 50, at.y - 11, at.x, at.y + 4, cluster.vertices()[id].name);
+        at.x - 50, at.y - 11, at.x, at.y + 4, html_text(cluster.vertices()[id].name));
   }
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    svg += fmt::format("<text x=\"20\" y=\"{:.0f}\" fill=\"{}\">{}</text>\n",
-                       legend + 24 * static_cast<double>(g), colour_of(g), groups[g].what);
+    svg +=
+        fmt::format("<text x=\"20\" y=\"{:.0f}\" fill=\"{}\">{}</text>\n",
+                    legend + 24 * static_cast<double>(g), colour_of(g), html_text(groups[g].what));
   }
   return svg + "</svg>\n";
 }

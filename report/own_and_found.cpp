@@ -38,8 +38,8 @@ std::string own_and_found(const std::string& what, const study::Outcome& own,
   const bool both = own.status == Status::ok && found.status == Status::ok;
   if (both && spent[0].iteration < spent[1].iteration) {
     reasons += wrapped(
-        fmt::format("Its own {} is {:.1f} % faster than the one found: keep it. What was made "
-                    "least is not all that a run takes.",
+        fmt::format("Its own {} is {:.1f} % faster than the one found: keep it. The objective "
+                    "leaves out a part of what was simulated.",
                     what, 100 * (spent[1].iteration / spent[0].iteration - 1)),
         2);
   }

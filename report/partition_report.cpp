@@ -16,8 +16,8 @@ namespace stratagem::report {
 namespace {
 
 constexpr const char* needs_legend =
-    " Needs: of a device's memory, without its context, communicators, workspace and what an "
-    "allocator holds besides.";
+    " Needs: estimated, without a device's context, communicators, workspace and what an allocator "
+    "holds besides.";
 
 std::string parts_table(const Partition& partition) {
   const std::vector<search::Part>& parts = partition.proposal.parts;
@@ -74,13 +74,14 @@ std::string partition_table(const Partition& partition) {
   const search::Searcher& searcher = partition.searcher;
   std::string text = fmt::format("How {} divides \"{}\"\n\n", searcher.name, partition.run.name);
   text += parts_table(partition) + "\n";
-  text +=
-      wrapped(fmt::format("No other division has a smaller objective than {}: {}.{} Write it as "
-                          "{} in \"strategy\".",
-                          to_text(partition.proposal.objective), searcher.objective,
-                          partition.proposal.parts.front().memory ? needs_legend : "",
-                          partition.proposal.strategy.text()),
-              2);
+  text += wrapped(
+      fmt::format("No other division{} has a smaller objective than {}: {}.{} Write it as "
+                  "{} in \"strategy\".",
+                  partition.proposal.parts.front().memory ? " that needs no more memory" : "",
+                  to_text(partition.proposal.objective), searcher.objective,
+                  partition.proposal.parts.front().memory ? needs_legend : "",
+                  partition.proposal.strategy.text()),
+      2);
   text += "\n" + own_and_found("division", partition.own, partition.proposed);
   return text + (partition.gap ? "\n" + gap_text(partition) : "");
 }

@@ -1,6 +1,8 @@
 // Finds the object of a key, and combines values.
 #include "study/changes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -8,6 +10,7 @@
 #include "base/json_copy.hpp"
 #include "base/json_reader.hpp"
 #include "model/zoo/all.hpp"
+#include "model/zoo/presets.hpp"
 #include "strategies/parallel/all.hpp"
 
 namespace stratagem::study {
@@ -24,7 +27,8 @@ std::map<std::string, std::string> objects() {
   for (const char* key : {"global_batch", "micro_batch", "precision", "optimizer"})
     all[key] = "training";
   for (const char* key : {"gpus", "nodes"}) all[key] = "cluster";
-  for (const char* key : {"profile", "stack", "plan"}) all[key] = "";
+  for (const char* key : {"profile", "stack", "plan", "model", "cluster", "training", "strategy"})
+    all[key] = "";
   return all;
 }
 
@@ -36,6 +40,7 @@ std::vector<std::string> path_of(const std::string& key, const std::string& from
     begin = end + 1;
   }
   if (path.size() > 1) return path;
+  if (key == "preset") throw InputError(from, "", "model.preset or cluster.preset", key);
   const std::map<std::string, std::string> known = objects();
   const auto object = known.find(key);
   if (object == known.end()) {
@@ -98,6 +103,15 @@ Json over(const Json& upper, const Json& lower) {
       JsonReader::from_text(upper.text(), "").over(JsonReader::from_text(lower.text(), "")));
 }
 
+/// A change to a preset replaces what the run says itself of the model: it brings all keys.
+Json settings_of(const KeyValues& change, const Json& value) {
+  if (change.path != std::vector<std::string>{"model", "preset"})
+    return at_path(change.path, value);
+  const auto preset = std::ranges::find(model::presets(), shown(value), &model::Preset::name);
+  if (preset == model::presets().end()) return at_path(change.path, value);
+  return at_path({"model"}, copy_of(JsonReader::from_text(preset->keys, "preset")));
+}
+
 }  // namespace
 
 KeyValues read_change(const std::string& text, bool several, const std::string& from) {
@@ -121,13 +135,22 @@ std::vector<Variant> variants(const std::vector<KeyValues>& changes) {
       for (const Json& value : change.values) {
         const std::string suffix =
             change.values.size() > 1 ? ", " + change.path.back() + " " + shown(value) : "";
-        more.push_back(
-            {over(at_path(change.path, value), before.settings), before.suffix + suffix});
+        more.push_back({over(settings_of(change, value), before.settings), before.suffix + suffix});
       }
     }
     all = std::move(more);
   }
   return all;
+}
+
+std::string set_in_all(const std::vector<KeyValues>& changes) {
+  std::string text;
+  for (const KeyValues& change : changes) {
+    if (change.values.size() > 1) continue;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} {}", fmt::join(change.path, "."), shown(change.values.front()));
+  }
+  return text;
 }
 
 }  // namespace stratagem::study

@@ -17,7 +17,7 @@ struct KeyValues {
 /// "tensor=4" or "training.precision=bf16": dots part the keys of objects; a key alone is that of
 /// the cluster, of the training, of a strategy or of a model that has this name. Values are JSON,
 /// or words: "1f1b". With `several` commas part values, but not within brackets and braces. Throws
-/// InputError, in the name of `from`, for what is no such text.
+/// InputError for another text, with `from` as its file.
 KeyValues read_change(const std::string& text, bool several, const std::string& from);
 
 /// One of a run's variants: what is different, and how its name goes on: ", tensor 4".
@@ -26,7 +26,11 @@ struct Variant {
   std::string suffix;
 };
 
-/// Every combination of values; the last change varies fastest. What has one value is in no suffix.
+/// Every combination of values; the last change varies fastest. Suffixes name keys of several
+/// values. A change of `model.preset` sets all keys of the preset.
 std::vector<Variant> variants(const std::vector<KeyValues>& changes);
+
+/// Keys with one value, which all variants have: "strategy.tensor 4, training.precision bf16".
+std::string set_in_all(const std::vector<KeyValues>& changes);
 
 }  // namespace stratagem::study

@@ -32,7 +32,10 @@ std::vector<std::string> files_in(const fs::path& folder) {
 
 fs::path library() {
   if (chosen_library()) return *chosen_library();
-  if (const char* named = std::getenv("STRATAGEM_LIBRARY"); named != nullptr) return named;
+  if (const char* named = std::getenv("STRATAGEM_LIBRARY"); named != nullptr && *named != '\0') {
+    if (!fs::is_directory(named)) throw InputError("STRATAGEM_LIBRARY", "", "a folder", named);
+    return named;
+  }
   std::error_code unknown;
   const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
   const fs::path installed = program.parent_path().parent_path() / "share" / "stratagem";
@@ -40,7 +43,7 @@ fs::path library() {
 }
 
 void use_library(const std::string& folder) {
-  if (!fs::is_directory(folder)) throw InputError(folder, "", "a folder", "none");
+  if (!fs::is_directory(folder)) throw InputError("--library", "", "a folder", folder);
   chosen_library() = folder;
 }
 

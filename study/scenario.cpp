@@ -436,13 +436,14 @@ Run with_settings(const Run& run, const Json& changes) {
 
 namespace {
 
-/// A run with a variant's settings over its own; compared with the same variant of its baseline.
-JsonReader varied(const JsonReader& run, const Variant& variant, const std::string& baseline) {
+/// A run with a variant's settings over its own; compared with the `first` variant of its baseline.
+JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& first,
+                  const std::string& baseline) {
   Json settings = variant.settings;
   settings.set("name", run.at("name").text() + variant.suffix);
   const auto own = run.find("baseline");
   const std::string relative = own ? own->text() : baseline;
-  if (!relative.empty()) settings.set("baseline", relative + variant.suffix);
+  if (!relative.empty()) settings.set("baseline", relative + first.suffix);
   return JsonReader::from_text(settings.text(), run.file(), run.path()).over(run);
 }
 
@@ -464,18 +465,24 @@ Scenario scenario_of(const std::string& file, const std::optional<cost::Profile>
   check_names(runs, reader);
   const std::string baseline = reader.find("baseline") ? reader.at("baseline").text() : "";
   if (!changes.empty()) {
+    const std::vector<Variant> every = variants(changes);
     std::vector<JsonReader> all;
     for (const JsonReader& run : runs) {
-      for (const Variant& variant : variants(changes))
-        all.push_back(varied(run, variant, baseline));
+      for (const Variant& variant : every)
+        all.push_back(varied(run, variant, every.front(), baseline));
     }
     runs = std::move(all);
+    check_names(runs, JsonReader::from_text("{}", file));
   }
   for (const JsonReader& run : runs) {
     scenario.runs.push_back(read_run(run, baseline, instead));
     if (changes.empty()) continue;
     scenario.runs.back().compared.measured.clear();
     scenario.runs.back().compared.expect.clear();
+    if (const std::string set = set_in_all(changes); !set.empty()) {
+      std::string& assumed = scenario.runs.back().compared.assumed;
+      assumed += (assumed.empty() ? "" : "; ") + ("set on the command line: " + set);
+    }
   }
   reader.finish();
   // Only now, since listing all keys of an object marks them as known.

@@ -115,8 +115,9 @@ struct Scenario {
 Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead = {});
 
 /// The same with every variant of every run: its settings over the run's own, its suffix behind the
-/// run's name and that of its baseline. Changed runs are others than were measured, so they have
-/// neither measured figures nor expectations.
+/// run's name; they are compared with the first variant of their baseline. Changed runs are others
+/// than were measured: they have neither measured figures nor expectations, and what was set in all
+/// of them is among what they assume.
 Scenario read_scenario(const std::string& file, const std::vector<KeyValues>& changes);
 
 /// A run of settings, an object as in a scenario, over a scenario's defaults. Throws InputError for

@@ -5,7 +5,9 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "lowering/sequences/cell_runs.hpp"
@@ -111,19 +113,51 @@ class LeftByBlocks {
   std::map<std::pair<int, int>, Left> known_;  ///< by block and segment
 };
 
-/// What a weight pass frees that an earlier pass has left for it.
-Bytes left_for_weights(const program::Block& block) {
-  std::set<int> own;
-  Bytes bytes;
-  for (const program::Task& task : block.tasks) {
-    own.insert(task.allocates.begin(), task.allocates.end());
-    for (const int slot : task.frees) {
-      const bool on_device = block.slots[slot].place == program::Residence::device;
-      if (on_device && !own.contains(slot)) bytes += block.slots[slot].bytes;
-    }
+/// What earlier passes of a micro-batch leave on a device for its weight pass, by the blocks of all
+/// of them: what a computation of theirs has written or read, so that it is surely there, and the
+/// weight pass frees. Gathered weights do not stay.
+class LeftForWeights {
+ public:
+  explicit LeftForWeights(const SequenceContext& context) : c_(context) {}
+
+  /// `blocks` are those of the earlier passes on the segment.
+  Bytes operator()(int weight_block, const std::vector<int>& blocks) {
+    std::vector<int> key = blocks;
+    key.push_back(weight_block);
+    const auto [known, added] = known_.try_emplace(std::move(key));
+    if (added) known->second = found(c_.table[weight_block], blocks);
+    return known->second;
   }
-  return bytes;
-}
+
+ private:
+  [[nodiscard]] Bytes found(const program::Block& weight, const std::vector<int>& blocks) const {
+    std::set<std::string> there;
+    for (const int number : blocks) {
+      const program::Block& block = c_.table[number];
+      for (const program::Task& task : block.tasks) {
+        if (task.stream != program::Stream::compute) continue;
+        for (const auto* slots : {&task.allocates, &task.reads}) {
+          for (const int slot : *slots) there.insert(block.slots[slot].name);
+        }
+      }
+    }
+    Bytes bytes;
+    std::set<int> own;
+    for (const program::Task& task : weight.tasks) {
+      own.insert(task.allocates.begin(), task.allocates.end());
+      for (const int number : task.frees) {
+        const program::Slot& slot = weight.slots[number];
+        const bool stays = slot.place == program::Residence::device &&
+                           slot.category != Category::gathered_parameters;
+        if (stays && !own.contains(number) && there.contains(slot.name)) bytes += slot.bytes;
+      }
+    }
+    return bytes;
+  }
+
+  const SequenceContext& c_;
+  std::map<std::vector<int>, Bytes> known_;
+};
 
 /// May activations or checkpoints leave the device between their passes, or stay in parts?
 bool moves_activations(const SequenceContext& c) {
@@ -179,12 +213,13 @@ class Borders {
 /// What passes of a micro-batch on a stage leave for later ones.
 struct Held {
   Bytes until_backward;
-  std::size_t backward = 0;  ///< which cell that was
+  std::optional<std::size_t> backward;     ///< which cell that was
+  std::map<int, std::vector<int>> blocks;  ///< of the passes so far, by segment
 };
 
 /// The cells of one class.
 void add_cells(Outline& result, const SequenceContext& context, int device_class,
-               LeftByBlocks& left) {
+               LeftByBlocks& left, LeftForWeights& left_for_weights) {
   std::vector<OutlinedCell>& cells = result.cells;
   const bool moves = moves_activations(context);
   const int trains = context.plan.graph().forward_repeats - 1;
@@ -205,9 +240,10 @@ void add_cells(Outline& result, const SequenceContext& context, int device_class
       cell.blocks.push_back(run.block->id);
       cell.segments.push_back(run.segment);
       borders.add(cell, run);
-      if (!moves && of.cell.pass == CellPass::weight) {
-        const Bytes waits = left_for_weights(context.table[run.block->id]);
-        cells[held.backward].leaves += waits;
+      if (of.cell.pass != CellPass::weight) held.blocks[run.segment].push_back(run.block->id);
+      if (!moves && of.cell.pass == CellPass::weight && held.backward) {
+        const Bytes waits = left_for_weights(run.block->id, held.blocks[run.segment]);
+        cells[*held.backward].leaves += waits;
         cell.releases += waits;
         result.segments[run.segment].waits = waits;
       }
@@ -292,9 +328,10 @@ Outline outlined(const SequenceContext& context) {
   Outline result;
   result.segments.resize(context.plan.graph().segments.size());
   LeftByBlocks left(context);
+  LeftForWeights left_for_weights(context);
   const auto classes = static_cast<int>(context.stages.device_classes().size());
   for (int device_class = 0; device_class < classes; ++device_class) {
-    add_cells(result, context, device_class, left);
+    add_cells(result, context, device_class, left, left_for_weights);
     add_residents(result, context, device_class);
   }
   std::ranges::stable_sort(result.cells, {}, &OutlinedCell::place);

@@ -4,25 +4,13 @@
 #include <map>
 #include <string_view>
 
+#include "base/html_text.hpp"
 #include "report/html/assets.hpp"
 #include "report/report.hpp"
 #include "report/validation.hpp"
 
 namespace stratagem::report {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char one : text) {
-    if (one == '&')
-      result += "&amp;";
-    else if (one == '<')
-      result += "&lt;";
-    else
-      result += one;
-  }
-  return result;
-}
 
 /// No element of a script ends within it: "<" as JSON's "\u003c".
 std::string within_script(const std::string& json) {
@@ -38,7 +26,7 @@ std::string within_script(const std::string& json) {
 
 /// A page with this title; `data` has a key "kind", by which web/report.js knows it.
 std::string html_page(const std::string& title, const Json& data) {
-  const std::map<std::string_view, std::string> parts = {{"title", escaped(title)},
+  const std::map<std::string_view, std::string> parts = {{"title", html_text(title)},
                                                          {"style", std::string(assets::style)},
                                                          {"data", within_script(data.text())},
                                                          {"library", std::string(assets::library)},
@@ -64,8 +52,11 @@ std::string simulated_page(const study::Scenario& scenario,
                                           .set("pictures", pictures));
 }
 
-std::string searched_page(const std::string& question, const Json& found) {
-  return html_page(question, Json::object().set("kind", "search").set("search", found));
+std::string searched_page(const std::string& question, const std::string& objective,
+                          const Json& found) {
+  return html_page(
+      question,
+      Json::object().set("kind", "search").set("objective", objective).set("search", found));
 }
 
 std::string validated_page(const study::Validation& validation) {

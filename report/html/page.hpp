@@ -15,9 +15,10 @@ namespace stratagem::report {
 std::string simulated_page(const study::Scenario& scenario,
                            const std::vector<study::Result>& results, const Json& pictures);
 
-/// What `search` found, from its JSON (search_json): the best plans, the front of throughput and
-/// memory, and how all combinations were answered.
-std::string searched_page(const std::string& question, const Json& found);
+/// What `search` found, from its JSON (search_json): the best plans for an objective ("time"), the
+/// front of throughput and memory, and how all combinations were answered.
+std::string searched_page(const std::string& question, const std::string& objective,
+                          const Json& found);
 
 /// What `validate` compares: errors by group and figure, predicted against measured, and rankings.
 std::string validated_page(const study::Validation& validation);

@@ -2,10 +2,10 @@
 #include "report/html/picture.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <deque>
 #include <map>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/input_error.hpp"
@@ -34,7 +34,7 @@ struct Bar {
 constexpr std::size_t most_bars = 100'000;
 /// Instants at which a device's memory is shown.
 constexpr int memory_instants = 240;
-/// Times of bars are whole numbers of so many parts of an iteration.
+/// Times of bars are whole numbers of so many parts of a period.
 constexpr double ticks_per_iteration = 1e7;
 
 bool is_optimizer(const program::Task& task) {
@@ -42,24 +42,42 @@ bool is_optimizer(const program::Task& task) {
   return kernel != nullptr && kernel->kind == cost::KernelKind::optimizer;
 }
 
-/// What one actor computes in the last iteration, by cell; what is outside of cells, by stage.
+/// A steady period that another one follows, as sim::Metrics has it: from the end of an iteration to
+/// the end of the next.
+struct Period {
+  explicit Period(const sim::Timeline& timeline) {
+    const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
+    const std::size_t number = std::max<std::size_t>(last, 2) - 1;
+    from = timeline.iteration_ends[number - 1];
+    to = timeline.iteration_ends[number];
+  }
+  Instant from;
+  Instant to;
+};
+
+/// What one actor computes in a period, by cell; what is outside of cells, as it follows each other.
 class ActorBars {
  public:
-  ActorBars(const program::Program& program, const sim::Timeline& timeline, std::size_t actor)
-      : program_(program), timeline_(timeline), sequence_(timeline.actors[actor].sequence) {
-    const std::size_t last = timeline.iteration_ends.size() - 1;
-    const std::vector<Instant>& begins = timeline.times[actor].begins[last];
-    const std::vector<Instant>& ends = timeline.times[actor].ends[last];
+  ActorBars(const program::Program& program, const sim::Timeline& timeline, std::size_t actor,
+            const Period& period)
+      : program_(program), sequence_(timeline.actors[actor].sequence) {
     const sim::FlatTasks& tasks = timeline.tasks[sequence_];
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      if (begins[i] == sim::never_ran || tasks[i].stream != program::Stream::compute) continue;
-      add(tasks[i], begins[i], ends[i]);
+    const sim::ActorTimes& times = timeline.times[actor];
+    for (std::size_t round = 0; round < times.begins.size(); ++round) {
+      step_ = nullptr;
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const Instant begin = times.begins[round][i], end = times.ends[round][i];
+        if (begin == sim::never_ran || tasks[i].stream != program::Stream::compute) continue;
+        if (end > period.from && begin < period.to)
+          add(static_cast<int>(round), tasks[i], std::max(begin, period.from),
+              std::min(end, period.to));
+      }
     }
   }
 
   [[nodiscard]] std::vector<Bar> in_order() const {
-    std::vector<Bar> bars;
-    for (const auto& [key, bar] : bars_) bars.push_back(bar);
+    std::vector<Bar> bars(steps_.begin(), steps_.end());
+    for (const auto& [key, bar] : cells_) bars.push_back(bar);
     std::ranges::stable_sort(bars, {}, &Bar::begin);
     return bars;
   }
@@ -67,26 +85,31 @@ class ActorBars {
   [[nodiscard]] Seconds optimizer() const { return optimizer_; }
 
  private:
-  void add(const sim::FlatTask& flat, Instant begin, Instant end) {
+  void add(int round, const sim::FlatTask& flat, Instant begin, Instant end) {
     const program::Call call = program_.sequences[sequence_].calls[flat.call];
     const bool optimizer = is_optimizer(program_.blocks[flat.block].tasks[flat.task]);
     if (optimizer) optimizer_ += to_seconds(end - begin);
-    const bool step = optimizer || call.segment < 0;
     const placement::Cell& cell = call.cell;
-    const BarKind kind = step ? BarKind::step : static_cast<BarKind>(cell.pass);
-    const auto key = step ? Key{kind, cell.stage, 0, 0, 0}
-                          : Key{kind, cell.stage, cell.micro_batch, cell.slice, cell.repeat};
-    const auto [known, added] =
-        bars_.try_emplace(key, Bar{kind, cell.stage, step ? 0 : cell.micro_batch, begin, end});
-    known->second.begin = std::min(known->second.begin, begin);
-    known->second.end = std::max(known->second.end, end);
+    if (optimizer || call.segment < 0) {
+      if (step_ == nullptr || step_->stage != cell.stage)
+        step_ = &steps_.emplace_back(Bar{BarKind::step, cell.stage, 0, begin, end});
+      step_->end = std::max(step_->end, end);
+      return;
+    }
+    step_ = nullptr;
+    Bar& bar = cells_
+                   .try_emplace({round, cell}, Bar{static_cast<BarKind>(cell.pass), cell.stage,
+                                                   cell.micro_batch, begin, end})
+                   .first->second;
+    bar.begin = std::min(bar.begin, begin);
+    bar.end = std::max(bar.end, end);
   }
 
-  using Key = std::tuple<BarKind, int, int, int, int>;
   const program::Program& program_;
-  const sim::Timeline& timeline_;
   int sequence_;
-  std::map<Key, Bar> bars_;
+  std::map<std::pair<int, placement::Cell>, Bar> cells_;  ///< by round
+  std::deque<Bar> steps_;
+  Bar* step_ = nullptr;  ///< to which the next step belongs, if no cell comes between
   Seconds optimizer_;
 };
 
@@ -134,23 +157,20 @@ Json categories() {
 
 /// The devices of a run, its seconds in optimizers (mean over devices), and how many classes of
 /// devices have no bars.
-void add_devices(Json& json, const study::Simulated& simulated, Seconds tick) {
+void add_devices(Json& json, const study::Simulated& simulated) {
   const sim::Timeline& timeline = simulated.timeline;
-  std::vector<ActorBars> all;
-  Instant zero = sim::never;
-  double optimizer = 0, devices = 0;
-  for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    all.emplace_back(simulated.program, timeline, a);
-    for (const Bar& bar : all.back().in_order()) zero = std::min(zero, bar.begin);
-    const int count = timeline.actors[a].multiplicity;
-    optimizer += count * all.back().optimizer().value;
-    devices += count;
-  }
+  const Period period(timeline);
+  const Seconds tick = to_seconds(period.to - period.from) / ticks_per_iteration;
   Json list = Json::array();
+  double optimizer = 0, devices = 0;
   std::size_t shown = 0;
   int without_bars = 0;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
-    std::vector<Bar> bars = all[a].in_order();
+    const ActorBars of_actor(simulated.program, timeline, a, period);
+    const int count = timeline.actors[a].multiplicity;
+    optimizer += count * of_actor.optimizer().value;
+    devices += count;
+    std::vector<Bar> bars = of_actor.in_order();
     shown += bars.size();
     if (shown > most_bars) {
       bars.clear();
@@ -159,10 +179,12 @@ void add_devices(Json& json, const study::Simulated& simulated, Seconds tick) {
     list.push(Json::object()
                   .set("device", timeline.actors[a].device)
                   .set("count", timeline.actors[a].multiplicity)
-                  .set("bars", numbers(bars, zero, tick))
+                  .set("bars", numbers(bars, period.from, tick))
                   .set("memory", memory(sim::memory_steps(simulated.program, timeline, a))));
   }
-  json.set("optimizer_s", optimizer / devices)
+  json.set("tick_s", tick.value)
+      .set("ticks", ticks_per_iteration)
+      .set("optimizer_s", optimizer / devices)
       .set("without_bars", without_bars)
       .set("categories", categories())
       .set("devices", list);
@@ -180,13 +202,10 @@ Json picture(const study::Run& run, const study::Simulated& simulated) {
   Json json = Json::object().set("group", run.compared.group);
   if (!simulated.outcome.metrics) return json;
   expects(simulated.timeline.left_out.empty(), "a picture has all turns of all loops");
-  const Seconds iteration = simulated.outcome.metrics->iteration_time;
-  const Seconds tick = iteration / ticks_per_iteration;
   json.set("limit_bytes", run.profile.memory.size.value.value)
-      .set("tick_s", tick.value)
       .set("plan", explain(run, study::plan_of(run)))
       .set("links", links(run, simulated.program));
-  add_devices(json, simulated, tick);
+  add_devices(json, simulated);
   return json;
 }
 

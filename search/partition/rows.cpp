@@ -122,8 +122,7 @@ void add(std::vector<InFlight>& times, const InFlight& now) {
   times.push_back(now);
 }
 
-/// By stage, in the order of cells of its devices. A cell's own micro-batch counts as before it
-/// while it runs.
+/// By stage, in the order of cells of its devices: what waits behind each of its cells.
 std::vector<std::vector<InFlight>> in_flight_of(const Outline& outline, std::size_t stages) {
   std::set<int> split;  // stages whose weights have passes of their own
   for (const OutlinedCell& cell : outline.cells) {

@@ -34,8 +34,8 @@ struct InFlight {
 
 struct Rows {
   std::vector<Row> rows;
-  /// By stage: those of one iteration, at each time when there are not fewer of both than at
-  /// another.
+  /// By stage: the pairs that one iteration has at some time, without those of which another has
+  /// no fewer of both.
   std::vector<std::vector<InFlight>> in_flight;
   std::vector<int> versions;  ///< by stage: of its weights, kept at once
   Bytes room;                 ///< of a device, for all of the above

@@ -21,9 +21,10 @@ set(below_calibrate kernels cost)
 set(below_execute kernels sim)
 set(below_search study)
 set(below_report search)
-set(below_commands calibrate execute report)
+set(below_imports study)
+set(below_commands calibrate execute report imports)
 set(folders base topology model cost placement strategies program lowering sim study kernels
-  calibrate execute search report commands)
+  calibrate execute search report imports commands)
 
 # Headers in a folder's inside/ are for its own sources only; they may show a library.
 

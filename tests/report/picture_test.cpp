@@ -2,6 +2,8 @@
 #include "report/html/picture.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "base/json_reader.hpp"
@@ -41,9 +43,27 @@ std::vector<Bar> bars_of(const JsonReader& device) {
   return bars;
 }
 
-constexpr std::int64_t iteration = 10'000'000;  // ticks
+constexpr std::int64_t period = 10'000'000;  // ticks
 
-TEST_CASE("a picture has a bar for each cell, one after the other on each device") {
+/// The micro-batches that the bars of a kind are of. One that the period cuts comes twice, in parts
+/// that are no longer than another one.
+std::set<std::int64_t> micro_batches_of(const std::vector<Bar>& bars, int kind) {
+  std::map<std::int64_t, std::int64_t> lengths;
+  std::int64_t longest = 0;
+  for (const Bar& bar : bars) {
+    if (bar.kind != kind) continue;
+    lengths[bar.micro_batch] += bar.length;
+    longest = std::max(longest, bar.length);
+  }
+  std::set<std::int64_t> found;
+  for (const auto& [micro_batch, length] : lengths) {
+    CHECK(static_cast<double>(length) <= 1.001 * static_cast<double>(longest) + 4);
+    found.insert(micro_batch);
+  }
+  return found;
+}
+
+TEST_CASE("a picture has a bar for each cell, one after the other, in a whole period") {
   const auto [strategy, kinds, micro_batches] = GENERATE(
       std::tuple(R"({"pipeline": 2})", 2, 4), std::tuple(R"({"pipeline": 2, "data": 2})", 2, 2),
       std::tuple(R"({"pipeline": 2, "schedule": "zb-h1"})", 3, 4));
@@ -52,24 +72,47 @@ TEST_CASE("a picture has a bar for each cell, one after the other on each device
   const std::vector<JsonReader> devices = picture.json.at("devices").elements();
   REQUIRE(devices.size() == 2);
   for (std::size_t stage = 0; stage < devices.size(); ++stage) {
-    std::vector<std::vector<std::int64_t>> micro(4);
+    const std::vector<Bar> bars = bars_of(devices[stage]);
     std::int64_t end = 0, busy = 0;
-    for (const Bar& bar : bars_of(devices[stage])) {
+    for (const Bar& bar : bars) {
       CHECK(bar.stage == static_cast<std::int64_t>(stage));
       CHECK(bar.begin + 1 >= end);  // each is rounded
-      micro[bar.kind].push_back(bar.micro_batch);
       end = bar.begin + bar.length;
       busy += bar.length;
     }
-    CHECK(busy <= iteration + 20);
-    for (int kind = 0; kind < kinds; ++kind) {
-      std::ranges::sort(micro[kind]);
-      CHECK(micro[kind] == (micro_batches == 4 ? std::vector<std::int64_t>{0, 1, 2, 3}
-                                               : std::vector<std::int64_t>{0, 1}));
-    }
-    if (kinds == 2) CHECK(micro[2].empty());
-    CHECK(micro[3].size() == 1);
+    CHECK(end <= period);
+    // On the mean device as much is idle as the metrics say, or is communication.
+    CHECK(busy <= period);
+    std::set<std::int64_t> all;
+    for (int one = 0; one < micro_batches; ++one) all.insert(one);
+    for (int kind = 0; kind < kinds; ++kind) CHECK(micro_batches_of(bars, kind) == all);
+    if (kinds == 2) CHECK(micro_batches_of(bars, 2).empty());
+    CHECK(micro_batches_of(bars, 3).size() == 1);
   }
+}
+
+TEST_CASE("without a flush a period has no bubbles that the run does not have") {
+  const Drawn picture = drawn(R"({"pipeline": 2, "schedule": "pipedream-2bw"})", 2);
+  double busy = 0;
+  for (const JsonReader& device : picture.json.at("devices").elements()) {
+    for (const Bar& bar : bars_of(device)) busy += static_cast<double>(bar.length) / period / 2;
+  }
+  const sim::Metrics& metrics = *picture.simulated.outcome.metrics;
+  // Cells hold what they wait for, so bars are busy at least as long as devices are.
+  CHECK(busy >= 1 - metrics.bubble_fraction - 0.001);
+  CHECK(busy <= 1.001);
+}
+
+TEST_CASE("steps of the optimizer are no longer than they take, wherever cells come between") {
+  const Drawn picture = drawn(R"({"pipeline": 2, "embedding": "all", "head": "all"})", 2);
+  std::int64_t longest = 0;
+  for (const JsonReader& device : picture.json.at("devices").elements()) {
+    for (const Bar& bar : bars_of(device)) {
+      if (bar.kind == 3) longest = std::max(longest, bar.length);
+    }
+  }
+  const double tick = picture.json.at("tick_s").number();
+  CHECK(static_cast<double>(longest) * tick < 1.5 * picture.json.at("optimizer_s").number());
 }
 
 TEST_CASE("a picture's memory has the peak of the run") {

@@ -195,4 +195,36 @@ TEST_CASE("GPipe holds every further micro-batch, 1F1B none") {
   CHECK(close(memory("gpipe", 24) - memory("gpipe", 12), 3 * more, 1e-9));
 }
 
+TEST_CASE("bounds hold where backward cells are split, whatever the weight cells wait for") {
+  int checked = 0;
+  for (const char* schedule : {"zb-h1", "zb-h2", "zb-v", "v-min"}) {
+    for (const char* recompute :
+         {R"("none")", R"("selective")", R"("full")", R"({"operators": ["mlp.gelu", "mlp.fc2"]})",
+          R"({"operators": ["attention.*"]})"}) {
+      for (const char* rest :
+           {R"("pipeline": 4)", R"("pipeline": 2, "tensor": 2)",
+            R"("pipeline": 2, "data": 2, "zero": 2)", R"("pipeline": 2, "data": 2, "zero": 3)"}) {
+        const std::string strategy = std::string(R"({"schedule": ")") + schedule +
+                                     R"(", "recompute": )" + recompute + ", " + rest + "}";
+        CAPTURE(strategy);
+        const Run run = run_with(strategy, 16);
+        const Outcome outcome = simulate_or_refuse(run, {}).outcome;
+        if (outcome.status == Outcome::Status::refused) continue;
+        const Bounds least = bounds(run);
+        CHECK(least.memory <= outcome.memory.used);
+        CHECK(least.iteration_time <= outcome.metrics->iteration_time);
+        ++checked;
+      }
+    }
+  }
+  CHECK(checked > 30);
+}
+
+TEST_CASE("what weight cells wait for counts in the least memory") {
+  const Run run = run_with(pipeline("zb-h2"), 16);
+  const Outcome outcome = simulate(run, {}).outcome;
+  const Bytes beside = outcome.memory.used - outcome.memory.allocated;
+  CHECK(bounds(run).memory + beside > 0.95 * outcome.memory.used);
+}
+
 }  // namespace stratagem::study

@@ -57,9 +57,10 @@ TEST_CASE("what is no setting says what to write") {
   refused("tensor=1,,2", "a value between commas");
   refused("tp=4", "did you mean \"tensor\"?");
   refused("colour=4", "a key of a run");
+  refused("preset=dgx-2", "model.preset or cluster.preset");
 }
 
-TEST_CASE("each run comes in every combination, beside the same one of its baseline") {
+TEST_CASE("each run comes in every combination, compared with the first of its baseline") {
   const Scenario scenario = changed({read_change("micro_batch=1,2", true, "--grid"),
                                      read_change("global_batch=16", false, "--set"),
                                      read_change("optimizer=adam,sgd", true, "--grid")},
@@ -69,7 +70,8 @@ TEST_CASE("each run comes in every combination, beside the same one of its basel
   CHECK(scenario.runs[3].name == "alone, micro_batch 2, optimizer sgd");
   const Run& last = scenario.runs[7];
   CHECK(last.name == "four, micro_batch 2, optimizer sgd");
-  CHECK(last.compared.baseline == "alone, micro_batch 2, optimizer sgd");
+  CHECK(last.compared.baseline == "alone, micro_batch 1, optimizer adam");
+  CHECK(last.compared.assumed == "set on the command line: training.global_batch 16");
   CHECK(last.batch.global == 16);
   CHECK(last.batch.micro == 2);
   CHECK(last.training.optimizer.name == "sgd");
@@ -89,7 +91,18 @@ TEST_CASE("a changed run has nothing measured, and an unchanged one all") {
   CHECK(scenario.runs[0].name == "alone");
 }
 
-TEST_CASE("a changed key that no run has is refused where it was set") {
+TEST_CASE("a set preset is the model, whatever the run says of it") {
+  const Scenario scenario =
+      changed({read_change("model.preset=gpt-2-xl", false, "--set")}, small_scenario());
+  CHECK(model::layers(*scenario.runs[0].graph).size() == 48);
+}
+
+TEST_CASE("a value twice is a run twice, which is refused") {
+  CHECK_THROWS_AS(changed({read_change("micro_batch=1,1", true, "--grid")}, small_scenario()),
+                  InputError);
+}
+
+TEST_CASE("a changed key that no run has is refused") {
   CHECK_THROWS_AS(changed({read_change("strategy.tensr=1", false, "--set")}, small_scenario()),
                   InputError);
 }

@@ -1,31 +1,40 @@
 // Charts by Chart.js, in the page's colours.
 
-// Told apart by people with any colour vision (Okabe and Ito, 2008).
+// Told apart by people with any colour vision (Okabe and Ito, 2008; then Tol's muted scheme).
 const colours = {
   blue: "#0072b2", orange: "#e69f00", green: "#009e73", sky: "#56b4e9", red: "#d55e00",
-  pink: "#cc79a7", yellow: "#f0e442", grey: "#999999",
+  pink: "#cc79a7", yellow: "#f0e442", indigo: "#332288", olive: "#999933", wine: "#882255",
+  teal: "#44aa99", purple: "#aa4499", grey: "#999999",
 };
-const inTurn = Object.values(colours);
+const inTurn = Object.values(colours).slice(0, -1);
 
 function pageColour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// Chart.js keeps all charts it has made; these go when the page is drawn again.
-const drawn = [];
+// Charts by their canvases; those whose canvas has left the page are given back to Chart.js.
+const drawn = new Map();
 
 function chart(height, label, config) {
   const canvas = make("canvas", {role: "img", "aria-label": label});
   const box = make("div", {class: "chart", style: `height: ${height}px`}, canvas);
-  const ink = pageColour("--ink"), line = pageColour("--line");
-  Chart.defaults.color = ink;
-  Chart.defaults.borderColor = line;
+  Chart.defaults.color = pageColour("--ink");
+  Chart.defaults.borderColor = pageColour("--line");
   Chart.defaults.font.family = "system-ui, sans-serif";
-  const options = {responsive: true, maintainAspectRatio: false, animation: false};
-  Chart.defaults.plugins.legend.labels.usePointStyle = config.type === "scatter";
-  config.options = Object.assign(options, config.options);
+  const plugins = Object.assign({}, config.options.plugins);
+  plugins.legend = Object.assign({labels: {}}, plugins.legend);
+  plugins.legend.labels.usePointStyle = config.type === "scatter";
+  config.options = Object.assign({responsive: true, maintainAspectRatio: false, animation: false},
+                                 config.options, {plugins});
   // A canvas has no size before it stands in the page.
-  requestAnimationFrame(() => drawn.push(new Chart(canvas, config)));
+  requestAnimationFrame(() => {
+    for (const [other, one] of drawn) {
+      if (other.isConnected) continue;
+      one.destroy();
+      drawn.delete(other);
+    }
+    if (canvas.isConnected) drawn.set(canvas, new Chart(canvas, config));
+  });
   return box;
 }
 

@@ -3,7 +3,6 @@
 const parts = {simulate: simulatedRuns, search: searchedPlans, validate: validated};
 
 function drawReport(data) {
-  for (const one of drawn.splice(0)) one.destroy();
   document.getElementById("report").replaceChildren(...parts[data.kind](data));
 }
 

@@ -17,18 +17,21 @@ const planColumns = [
   {name: "tokens/s", key: "tokens_per_s", of: (plan) => plan.tokens_per_s, text: inNumber},
   {name: "TFLOP/s per GPU", key: "model_tflops_per_gpu", of: (plan) => plan.model_tflops_per_gpu,
    text: inNumber},
-  {name: "bubble", key: "bubble_fraction", of: (plan) => plan.bubble_fraction, text: inPercent},
+  {name: "idle", key: "bubble_fraction", of: (plan) => plan.bubble_fraction, text: inPercent},
   {name: "memory", key: "peak_used_bytes", of: (plan) => plan.peak_used_bytes, text: inBytes},
   {name: "settings", left: true, of: inOneLine},
 ];
 
-function searchedPlans({search}) {
+function searchedPlans({search, objective}) {
   const best = search.best.map((plan, i) => ({...plan, rank: i + 1}));
+  const none = search.too_large > 0 ? "No plan of the space fits." : "There is no plan.";
+  const nearest = search.nearest === undefined ? "" : make("p", {},
+      `Closest: ${inOneLine(search.nearest)}. It ${search.nearest.reason}.`);
   return [
     make("h1", {}, search.question),
-    faint(`Predicted by stratagem search ${search.scenario}`),
+    faint(`Predicted by stratagem search ${search.scenario}, for the least ${objective}`),
     section("The best plans", best.length > 0 ? tableOf(planColumns, best) :
-        make("p", {class: "bad"}, "No plan of the space fits.")),
+        make("p", {class: "bad"}, none), nearest),
     ...front(search, best),
     answered(search),
   ];
@@ -62,6 +65,9 @@ function front(search, best) {
 
 // How every combination was answered.
 function answered(search) {
+  const refused = search.refused.reduce((sum, some) => sum + some.combinations, 0);
+  const fit = search.combinations - search.left_out - refused - search.too_large -
+      search.not_better;
   const rows = [
     {what: "combinations", key: "combinations", count: search.combinations},
     {what: "left out: a key varies where that is not worth trying", key: "left_out",
@@ -69,8 +75,9 @@ function answered(search) {
     ...search.refused.map((some) => ({what: `no plan: ${some.reason}`, key: "refused",
                                       count: some.combinations})),
     {what: "need more memory than there is", key: "too_large", count: search.too_large},
-    {what: "surely no better than the best", key: "not_better", count: search.not_better},
-    {what: "simulated, and fit", key: "simulated", count: search.simulated},
+    {what: "surely no better than the last one above", key: "not_better",
+     count: search.not_better},
+    {what: "were simulated and fit", key: "fit", count: fit},
   ];
   return section("How every combination was answered", tableOf([
     {name: "", left: true, of: (row) => row.what},

@@ -1,17 +1,19 @@
 // What `stratagem simulate` predicts: data.report as --json has it, data.pictures by run.
 
 function simulatedRuns({report, pictures}) {
-  const run = report.runs.map((one, i) => ({...one, picture: pictures[i]}));
-  const timed = run.filter((one) => one.iteration_time_s !== undefined);
+  const runs = report.runs.map((one, i) => ({...one, picture: pictures[i]}));
+  const simulated = runs.filter((one) => one.iteration_time_s !== undefined);
+  const fitting = simulated.filter((one) => one.status === "ok");
   return [
     make("h1", {}, report.question),
     faint(`Predicted by stratagem simulate ${report.scenario}`),
-    comparison(run),
-    ...(timed.length > 0 ? [timeSplit(timed), memoryOfRuns(timed)] : []),
-    ...scaling(timed),
-    ...(timed.length > 0 ? [oneRun(timed)] : []),
-    ...measurements(run),
-    provenance(timed),
+    comparison(runs),
+    ...(fitting.length > 0 ? [timeSplit(fitting)] : []),
+    ...(simulated.length > 0 ? [memoryOfRuns(simulated)] : []),
+    ...scaling(fitting),
+    ...(simulated.length > 0 ? [oneRun(simulated)] : []),
+    ...measurements(runs),
+    ...provenance(simulated),
   ];
 }
 
@@ -24,36 +26,50 @@ function statusCell(status, run) {
   return cell;
 }
 
+// Of a run that fits: another one has no speed.
+const ifFits = (figure) => (run) => run.status === "ok" ? figure(run) : undefined;
+
 const runColumns = [
   {name: "run", left: true, of: (run) => run.name},
-  {name: "GPUs", key: "gpus", of: (run) => run.gpus},
-  {name: "iteration", key: "iteration_time_s", of: (run) => run.iteration_time_s, text: inSeconds},
-  {name: "tokens/s", key: "tokens_per_s", of: (run) => run.tokens_per_s, text: inNumber},
-  {name: "per GPU", key: "tokens_per_s_per_gpu",
-   of: (run) => run.tokens_per_s && run.tokens_per_s / run.gpus, text: inNumber},
-  {name: "MFU", key: "mfu", of: (run) => run.mfu, text: inPercent},
-  {name: "exposed communication", key: "exposed_communication_s",
-   of: (run) => run.exposed_communication_s, text: inSeconds},
-  {name: "bubble", key: "bubble_fraction", of: (run) => run.bubble_fraction, text: inPercent},
-  {name: "memory", key: "peak_used_bytes", of: (run) => run.peak_used_bytes, text: inBytes},
-  {name: "of", key: "limit_bytes", of: (run) => run.picture.limit_bytes, text: inBytes},
   {name: "", left: true, of: (run) => run.status, text: statusCell},
+  {name: "GPUs", key: "gpus", of: (run) => run.gpus},
+  {name: "iteration", key: "iteration_time_s", of: ifFits((run) => run.iteration_time_s),
+   text: inSeconds},
+  {name: "tokens/s", key: "tokens_per_s", of: ifFits((run) => run.tokens_per_s), text: inNumber},
+  {name: "per GPU", key: "tokens_per_s_per_gpu", of: ifFits((run) => run.tokens_per_s / run.gpus),
+   text: inNumber},
+  {name: "MFU", key: "mfu", of: ifFits((run) => run.mfu), text: inPercent},
+  {name: "exposed communication", key: "exposed_communication_s",
+   of: ifFits((run) => run.exposed_communication_s), text: inSeconds},
+  {name: "idle", key: "bubble_fraction", of: ifFits((run) => run.bubble_fraction),
+   text: inPercent},
+  {name: "memory", key: "peak_used_bytes", of: (run) => run.peak_used_bytes, text: inBytes},
+  {name: "a GPU has", key: "limit_bytes", of: (run) => run.picture.limit_bytes, text: inBytes},
 ];
 
-// Of the runs that fit, the one with the most tokens per GPU.
+// Of the runs that fit, the one with the most FLOP/s of the model per GPU.
 function bestOf(runs) {
   return runs.filter((one) => one.status === "ok").reduce(
-      (a, b) => a && a.tokens_per_s / a.gpus >= b.tokens_per_s / b.gpus ? a : b, undefined);
+      (a, b) => a && a.model_tflops_per_gpu >= b.model_tflops_per_gpu ? a : b, undefined);
 }
 
-function comparison(run) {
-  const best = bestOf(run);
+// Why a run does not run, and with what it would.
+function reasonOf(run) {
+  const remedies = (run.remedies || []).map((one) => make("li", {},
+      `it would fit, as simulated, with ${JSON.stringify(one.settings)}: ` +
+      `${inSeconds(one.iteration_time_s)}, ${inBytes(one.peak_used_bytes)}`));
+  return make("li", {}, `${run.name}: ${run.reason}`,
+              remedies.length > 0 ? make("ul", {}, ...remedies) : "");
+}
+
+function comparison(runs) {
+  const best = bestOf(runs);
   const verdict = best === undefined ? "No run fits." :
-      `Most tokens per GPU: ${best.name}, ${inNumber(best.tokens_per_s / best.gpus)} a second.`;
-  const reasons = run.filter((one) => one.reason && one.status !== "ok").map(
-      (one) => make("li", {}, `${one.name}: ${one.reason}`));
+      `Most FLOP/s of the model per GPU: ${best.name}, ` +
+      `${inRate(best.model_tflops_per_gpu * 1e12)}.`;
+  const reasons = runs.filter((one) => one.reason && one.status !== "ok").map(reasonOf);
   return section("Runs", make("p", {}, verdict),
-                 tableOf(runColumns, run, (one) => one.picture.group),
+                 tableOf(runColumns, runs, (one) => one.picture.group),
                  reasons.length > 0 ? make("ul", {}, ...reasons) : "");
 }
 
@@ -61,14 +77,15 @@ function comparison(run) {
 function timeSplit(runs) {
   const idle = (run) => run.bubble_fraction * run.iteration_time_s;
   const optimizer = (run) => run.picture.optimizer_s;
-  const computing = (run) => run.iteration_time_s - run.exposed_communication_s - idle(run) -
-      optimizer(run);
+  const computing = (run) => Math.max(
+      0, run.iteration_time_s - run.exposed_communication_s - idle(run) - optimizer(run));
   const parts = [
     {label: "computing", colour: colours.blue, values: runs.map(computing)},
     {label: "optimizer", colour: colours.pink, values: runs.map(optimizer)},
     {label: "communication beside which nothing is computed", colour: colours.orange,
      values: runs.map((run) => run.exposed_communication_s)},
-    {label: "idle (bubbles, waits for the host)", colour: colours.grey, values: runs.map(idle)},
+    {label: "neither (bubbles, hosts, their steps and copies)", colour: colours.grey,
+     values: runs.map(idle)},
   ];
   return section("Where the time goes",
                  stackedBars("Time of an iteration by what it is spent on", runs.map((r) => r.name),
@@ -89,7 +106,7 @@ function memoryParts(devices) {
     values: devices.map((device) => device.memory_breakdown_bytes[name]),
   }));
   besideBuffers.forEach(([name, key], i) => parts.push({
-    label: name, colour: ["#777777", "#aaaaaa", "#cccccc"][i],
+    label: name, colour: ["#555555", "#999999", "#cccccc"][i],
     values: devices.map((device) => device[key]),
   }));
   const all = devices.map((_, i) => parts.reduce((sum, part) => sum + part.values[i], 0));
@@ -102,50 +119,63 @@ function fullest(run) {
   return run.devices.reduce((a, b) => a.peak_used_bytes >= b.peak_used_bytes ? a : b);
 }
 
+const nameInMemory = (run) => run.status === "ok" ? run.name : `${run.name} (does not fit)`;
+
 function memoryOfRuns(runs) {
   return section("Memory of the fullest GPU",
                  faint("The line is what a GPU has."),
                  stackedBars("Memory of the fullest GPU of each run by category",
-                             runs.map((run) => run.name), memoryParts(runs.map(fullest)),
+                             runs.map(nameInMemory), memoryParts(runs.map(fullest)),
                              "bytes", inBytes, runs.map((run) => run.picture.limit_bytes)));
 }
 
 // FLOP/s of the model on all GPUs: runs of different models can be compared by it.
 const rateOf = (run) => run.model_tflops_per_gpu * run.gpus * 1e12;
 
-// The same as measured, if a figure says it.
+// Measured over predicted speed, if a figure says it.
 function measuredRate(run) {
-  const time = run.measured && run.measured.iteration_time;
-  if (time) return rateOf(run) * run.iteration_time_s / time.value;
-  const rate = run.measured && run.measured.tflops_per_gpu;
-  return rate && rateOf(run) * rate.value / run.hardware_tflops_per_gpu;
+  const measured = run.measured || {};
+  if (measured.iteration_time)
+    return rateOf(run) * run.iteration_time_s / measured.iteration_time.value;
+  if (measured.tflops_per_gpu)
+    return rateOf(run) * measured.tflops_per_gpu.value / run.hardware_tflops_per_gpu;
+  for (const name of ["scaling_efficiency", "speedup"]) {
+    if (measured[name] && run[name]) return rateOf(run) * measured[name].value / run[name];
+  }
+  return undefined;
 }
 
+// A group's runs in a line where each has a number of GPUs of its own; else as points.
 function scaling(runs) {
-  const fitting = runs.filter((run) => run.status === "ok").sort((a, b) => a.gpus - b.gpus);
   const groups = new Map();
-  for (const run of fitting) {
+  for (const run of runs) {
     const name = run.picture.group || "runs";
     groups.set(name, [...(groups.get(name) || []), run]);
   }
-  const grows = [...groups].filter(([, some]) => new Set(some.map((run) => run.gpus)).size > 1);
+  const sizes = (some) => new Set(some.map((run) => run.gpus)).size;
+  const grows = [...groups].filter(([, some]) => sizes(some) > 1);
   if (grows.length === 0) return [];
   const datasets = [];
-  grows.forEach(([name, some], i) => {
+  grows.forEach(([name, all], i) => {
+    const some = [...all].sort((a, b) => a.gpus - b.gpus);
     const colour = inTurn[i % inTurn.length], first = some[0], last = some[some.length - 1];
-    const line = {borderColor: colour, backgroundColor: colour, showLine: true};
-    datasets.push({...line, label: name, data: some.map(
+    const line = {borderColor: colour, backgroundColor: colour};
+    const alone = sizes(some) === some.length;
+    datasets.push({...line, label: name, showLine: alone, pointRadius: 4, data: some.map(
         (run) => ({x: run.gpus, y: rateOf(run), name: run.name}))});
-    datasets.push({...line, label: `${name}, as fast per GPU as ${first.name}`, borderDash: [4, 4],
-                   pointRadius: 0, borderWidth: 1, data: [first, last].map(
-                       (run) => ({x: run.gpus, y: rateOf(first) / first.gpus * run.gpus}))});
+    if (alone) {
+      datasets.push({...line, label: `as fast per GPU as ${first.name}`, showLine: true,
+                     borderDash: [4, 4], pointRadius: 0, borderWidth: 1, pointStyle: "line",
+                     data: [first, last].map(
+          (run) => ({x: run.gpus, y: rateOf(first) / first.gpus * run.gpus}))});
+    }
     const measured = some.filter((run) => measuredRate(run) !== undefined);
     if (measured.length === 0) return;
     datasets.push({...line, label: `${name}, measured`, showLine: false, pointStyle: "crossRot",
                    pointRadius: 7, borderWidth: 2, data: measured.map(
                        (run) => ({x: run.gpus, y: measuredRate(run), name: run.name}))});
   });
-  const plot = chart(380, "FLOP/s of the model against the number of GPUs", {
+  const plot = chart(420, "FLOP/s of the model against the number of GPUs", {
     type: "scatter", data: {datasets}, options: {
       scales: {x: logAxis("GPUs", inNumber), y: logAxis("of the model, on all GPUs", inRate)},
       plugins: {tooltip: {callbacks: {label: (item) =>
@@ -166,7 +196,8 @@ function memoryInTime(picture, number, runLimit) {
       parsing: false, normalized: true,
       interaction: {mode: "nearest", axis: "x", intersect: false},
       scales: {x: axis("of the first iteration", inSeconds, {type: "linear"}),
-               y: axis("bytes", inBytes, {stacked: true, suggestedMax: runLimit})},
+               y: axis("bytes", inBytes, {stacked: true, beginAtZero: true,
+                                          suggestedMax: runLimit})},
       plugins: {tooltip: {callbacks: {label: (item) =>
           `${item.dataset.label}: ${inBytes(item.raw.y)}`}}},
     }});
@@ -183,7 +214,7 @@ function oneRun(runs) {
     const left = picture.without_bars > 0 ?
         faint(`${picture.without_bars} more classes of devices are not drawn.`) : "";
     place.replaceChildren(
-        make("h3", {}, "An iteration in time"), new Timeline(picture).element(), left,
+        make("h3", {}, `${run.name}: an iteration in time`), new Timeline(picture).element(), left,
         make("h3", {}, "Memory of each class of GPUs"),
         stackedBars("Memory of each class of GPUs by category", run.devices.map(deviceName),
                     memoryParts(run.devices), "bytes", inBytes,
@@ -201,22 +232,43 @@ function oneRun(runs) {
   return section("One run", choice("Run", runs.map((run) => run.name), show, first), place);
 }
 
+// Differences of shares are points; of all else they are relative to what was measured.
+const inPoints = (name) => name === "scaling_efficiency";
+const errorText = (name, error) =>
+    `${error >= 0 ? "+" : ""}${(100 * error).toFixed(1)} ${inPoints(name) ? "pt" : "%"}`;
+
+const units = {
+  iteration_time: inSeconds, tflops_per_gpu: (value) => inRate(value * 1e12),
+  scaling_efficiency: inPercent, speedup: (value) => `${inNumber(value)} x`,
+  peak_allocated: inBytes, peak_reserved: inBytes, peak_used: inBytes,
+};
+function figureText(name, value) {
+  if (name === "fits") return value ? "fits" : "does not fit";
+  return (units[name] || inNumber)(value);
+}
+
+// What was predicted, from what was measured and the error.
+function predictedOf(row) {
+  if (row.error === undefined) return undefined;
+  if (row.name === "fits") return row.error === 0 ? row.value : !row.value;
+  return inPoints(row.name) ? row.value + row.error : row.value * (1 + row.error);
+}
+
 function measurements(runs) {
   const rows = [];
   for (const run of runs) {
     for (const [name, figure] of Object.entries(run.measured || {}))
-      rows.push({run: run.name, name, ...figure, error: run.error[name]});
+      rows.push({run: run.name, name, ...figure, error: (run.error || {})[name]});
   }
   if (rows.length === 0) return [];
-  const points = (row) => ["scaling_efficiency", "fits"].includes(row.name);
-  const errorText = (error, row) =>
-      `${error >= 0 ? "+" : ""}${(100 * error).toFixed(1)} ${points(row) ? "pt" : "%"}`;
   const columns = [
     {name: "run", left: true, of: (row) => row.run},
     {name: "figure", left: true, of: (row) => inWords(row.name)},
     {name: "measured", key: "measured", of: (row) => row.value,
-     text: (value) => typeof value === "number" ? inNumber(value) : String(value)},
-    {name: "error of the prediction", key: "error", of: (row) => row.error, text: errorText},
+     text: (value, row) => figureText(row.name, value)},
+    {name: "predicted", of: predictedOf, text: (value, row) => figureText(row.name, value)},
+    {name: "error", key: "error", of: (row) => row.name === "fits" ? undefined : row.error,
+     text: (value, row) => errorText(row.name, value)},
     {name: "source", left: true,
      of: (row) => row.source + (row.fitted ? " (fitted to it)" : "") +
          (row.from_memory ? " (recalled, nothing is judged by it)" : "")},
@@ -226,16 +278,20 @@ function measurements(runs) {
 
 // Runs that rest on the same share a line.
 function provenance(runs) {
+  if (runs.length === 0) return [];
   const byText = new Map();
   for (const run of runs) {
     const weakest = run.provenance;
-    const names = [...weakest.profile, ...weakest.stack, ...weakest.cluster];
-    const text = `${weakest.weakest} (${names.join(", ")}); ` +
+    const of = (what, paths) => paths.length === 0 ? [] :
+        [`${what}: ${paths.map((path) => path.replace(/^\//, "")).join(", ")}`];
+    const names = [...of("profile", weakest.profile), ...of("stack", weakest.stack),
+                   ...of("cluster", weakest.cluster)];
+    const text = `${weakest.weakest} (${names.join("; ")}); ` +
         `${inPercent(run.extrapolated.kernel_time)} of the kernels' time beyond measured sizes` +
         (run.assumed ? `. Assumed: ${run.assumed}` : "");
     byText.set(text, [...(byText.get(text) || []), run.name]);
   }
   const lines = [...byText].map(([text, names]) => make("li", {}, `${names.join("; ")}: ${text}`));
-  return section("What the predictions rest on",
-                 faint("The weakest constants that each run uses."), make("ul", {}, ...lines));
+  return [section("What the predictions rest on",
+                  faint("The weakest constants that each run uses."), make("ul", {}, ...lines))];
 }

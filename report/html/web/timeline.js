@@ -32,13 +32,17 @@ function deviceName(device) {
   return device.count > 1 ? `GPU ${device.device} (×${device.count})` : `GPU ${device.device}`;
 }
 
+// With as many digits as tell neighbours apart.
+function secondsOnAxis(seconds, step) {
+  return `${seconds.toFixed(Math.max(0, -Math.floor(Math.log10(step))))} s`;
+}
+
 class Timeline {
   constructor(picture) {
     this.tick = picture.tick_s;
     this.devices = picture.devices.filter((device) => device.bars.length > 0);
     this.rows = this.devices.map(barsOf);
-    this.end = Math.max(1, ...this.rows.map(
-        (bars) => bars.count > 0 ? bars.begin[bars.count - 1] + bars.longest : 0));
+    this.end = picture.ticks;
     this.shown = [0, this.end];
     this.left = 100;
     this.top = 24;
@@ -63,7 +67,9 @@ class Timeline {
                 make("p", {}, button("+", "zoom in", () => this.zoom(0.5)),
                      button("−", "zoom out", () => this.zoom(2)),
                      button("all", "show all", () => this.show(0, this.end))),
-                faint("Drag to move; Ctrl and the wheel zoom. Numbers are micro-batches."));
+                faint("From the end of one iteration to the end of the next. Numbers are " +
+                      "micro-batches. What is blank is communication, copies, steps on hosts, or " +
+                      "idle. Drag to move; Ctrl and the wheel zoom."));
   }
 
   listen() {
@@ -106,7 +112,7 @@ class Timeline {
     this.show(at - (at - this.shown[0]) * factor, at + (this.shown[1] - at) * factor);
   }
 
-  // No more than there is, and no less than a thousandth of a thousandth.
+  // No more than the whole, and no less than a millionth of it.
   show(from, to) {
     const length = Math.min(this.end, Math.max(this.end / 1e6, to - from));
     const begin = Math.min(Math.max(0, from), this.end - length);
@@ -151,14 +157,14 @@ class Timeline {
       pen.fillStyle = pageColour("--line");
       pen.fillRect(x, this.top - 4, 1, height);
       pen.fillStyle = pageColour("--faint");
-      pen.fillText(inSeconds(n * step), x + 3, 14);
+      pen.fillText(secondsOnAxis(n * step, step), x + 3, 14);
     }
   }
 
-  // How many bars of the row are in sight. Those narrower than a pixel are drawn once a pixel.
+  // How many bars of the row are in sight. One that is narrower than a pixel tints it by its share.
   drawRow(pen, bars, number) {
     const per = this.perPixel(), y = this.top + this.row * number, height = this.row - 2;
-    let seen = 0, lastX = -1, lastKind = -1;
+    let seen = 0;
     pen.font = "11px system-ui, sans-serif";
     for (let i = firstFrom(bars, this.shown[0]); i < bars.count; ++i) {
       if (bars.begin[i] > this.shown[1]) break;
@@ -166,12 +172,9 @@ class Timeline {
       const width = bars.length[i] / per;
       if (x + width < this.left) continue;
       ++seen;
-      const pixel = Math.floor(x);
-      if (width < 1 && pixel === lastX && bars.kind[i] === lastKind) continue;
-      [lastX, lastKind] = [pixel, bars.kind[i]];
       const kind = barKinds[bars.kind[i]];
       pen.fillStyle = kind.colour;
-      pen.fillRect(x, y, Math.max(1, width - (width > 4 ? 1 : 0)), height);
+      pen.fillRect(x, y, width - (width > 4 ? 1 : 0), height);
       if (width < 20 || height < 12 || bars.kind[i] === 3) continue;
       pen.fillStyle = kind.ink;
       pen.fillText(String(bars.micro[i]), Math.max(x, this.left) + 3, y + height - 5);
@@ -195,7 +198,8 @@ class Timeline {
     this.tip.textContent = `${kind}, stage ${bars.stage[found]}${which}: ` +
         `${inSeconds(bars.length[found] * this.tick)} from ` +
         `${inSeconds(bars.begin[found] * this.tick)}`;
-    this.tip.style.left = `${Math.min(event.offsetX + 12, this.box.clientWidth - 330)}px`;
+    const most = Math.max(0, this.box.clientWidth - this.tip.offsetWidth - 4);
+    this.tip.style.left = `${Math.min(event.offsetX + 12, most)}px`;
     this.tip.style.top = `${event.offsetY + 14}px`;
   }
 }

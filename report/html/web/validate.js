@@ -4,7 +4,8 @@ function validated({validation}) {
   const figures = validation.groups.flatMap(
       (group) => group.figures.map((figure) => ({...figure, group: group.group})));
   const judged = figures.filter((one) => one.judges && one.predicted > 0 && one.measured > 0);
-  const names = [...new Set(judged.map((one) => one.figure))];
+  const count = (name) => judged.filter((one) => one.figure === name).length;
+  const names = [...new Set(judged.map((one) => one.figure))].filter((name) => count(name) > 2);
   return [
     make("h1", {}, "How far predictions are off what was measured"),
     faint("Predicted by stratagem validate."),
@@ -12,22 +13,21 @@ function validated({validation}) {
     section("Predicted against measured", faint("On the line both are equal; the dashed lines " +
         "are 20 % off. A click on a group's name hides it."), againstMeasured(judged, names)),
     ...ranked(validation.rankings),
+    ...verdicts(validation),
+    ...refusedRuns(validation.refused),
     section("Every figure", tableOf(figureColumns, figures, (one) => one.group)),
   ];
 }
-
-const isTime = (name) => name === "iteration_time";
-const unitOf = (name) => isTime(name) ? inSeconds : name.startsWith("peak") ? inBytes : inNumber;
-const signed = (share) => `${share >= 0 ? "+" : ""}${(100 * share).toFixed(1)} %`;
 
 const figureColumns = [
   {name: "run", left: true, of: (one) => one.run},
   {name: "figure", left: true, of: (one) => inWords(one.figure)},
   {name: "measured", key: "measured", of: (one) => one.measured,
-   text: (value, one) => unitOf(one.figure)(value)},
+   text: (value, one) => figureText(one.figure, value)},
   {name: "predicted", key: "predicted", of: (one) => one.predicted,
-   text: (value, one) => unitOf(one.figure)(value)},
-  {name: "error", key: "error", of: (one) => one.error, text: signed},
+   text: (value, one) => figureText(one.figure, value)},
+  {name: "error", key: "error", of: (one) => one.error,
+   text: (value, one) => errorText(one.figure, value)},
   {name: "", left: true, of: (one) => one.judges ? "" : "not judged"},
 ];
 
@@ -38,9 +38,11 @@ function statistics(validation) {
     {name: "figure", left: true, of: (row) => inWords(row.figure)},
     {name: "runs", key: "count", of: (row) => row.count},
     {name: "median of absolute errors", key: "median_error", of: (row) => row.median_error,
-     text: inPercent},
-    {name: "mean error", key: "mean_error", of: (row) => row.mean_error, text: signed},
-    {name: "worst", key: "worst_error", of: (row) => row.worst_error, text: signed},
+     text: (value, row) => errorText(row.figure, value).replace("+", "")},
+    {name: "mean error", key: "mean_error", of: (row) => row.mean_error,
+     text: (value, row) => errorText(row.figure, value)},
+    {name: "worst", key: "worst_error", of: (row) => row.worst_error,
+     text: (value, row) => errorText(row.figure, value)},
     {name: "of", left: true, of: (row) => row.worst_run},
   ], rows, (row) => row.group));
 }
@@ -64,7 +66,7 @@ function againstMeasured(judged, names) {
               data: all.filter((one) => one.group === group).map(
                   (one) => ({x: one.measured, y: one.predicted, one}))};
     }).filter((set) => set.data.length > 0);
-    const text = unitOf(name);
+    const text = (value) => figureText(name, value);
     return chart(480, `${inWords(name)}, predicted against measured`, {
       type: "scatter",
       data: {datasets: [...sets, line(1, []), line(1.2, [4, 4]), line(1 / 1.2, [4, 4])]},
@@ -73,7 +75,7 @@ function againstMeasured(judged, names) {
         plugins: {
           legend: {labels: {filter: (item) => item.text !== ""}},
           tooltip: {filter: (item) => item.raw.one !== undefined, callbacks: {label: ({raw}) =>
-              `${raw.one.run}: ${signed(raw.one.error)}`}},
+              `${raw.one.run}: ${errorText(name, raw.one.error)}`}},
         },
       }});
   });
@@ -92,4 +94,28 @@ function ranked(rankings) {
         {name: "the chosen plan loses", key: "loss", of: (row) => row.loss, text: inPercent},
         {name: "chosen", left: true, of: (row) => row.chosen},
       ], rankings, (row) => row.group))];
+}
+
+function verdicts(validation) {
+  const rows = validation.groups.flatMap((group) => group.verdicts.map(
+      (one) => ({...one, group: group.group})));
+  if (rows.length === 0) return [];
+  const words = [...new Set(rows.map((one) => one.verdict))].sort();
+  const groups = [...new Set(rows.map((one) => one.group))];
+  const counts = groups.map((group) => ({group, rows: rows.filter((one) => one.group === group)}));
+  const ofWord = (word) => (row) => row.rows.filter((one) => one.verdict === word).length;
+  const wrong = rows.filter((one) => one.verdict === "wrong").map((one) => make("li", {},
+      `${one.run} (${one.group}): ${figureText("fits", one.fits)}; predicted to need ` +
+      `${inBytes(one.needed_bytes)} of ${inBytes(one.capacity_bytes)}`));
+  return [section("Does it fit?", faint("Verdicts on runs of which one knows only that."),
+      tableOf([{name: "group", left: true, of: (row) => row.group},
+               ...words.map((word) => ({name: word, key: `verdict_${word}`, of: ofWord(word)}))],
+              counts),
+      wrong.length > 0 ? make("p", {}, "Wrong:") : "", make("ul", {}, ...wrong))];
+}
+
+function refusedRuns(refused) {
+  if (refused.length === 0) return [];
+  return [section("Refused", make("ul", {}, ...refused.map(
+      (one) => make("li", {}, typeof one === "string" ? one : JSON.stringify(one)))))];
 }

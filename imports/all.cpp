@@ -1,0 +1,14 @@
+// The table of formats.
+#include "base/table.hpp"
+#include "imports/format.hpp"
+
+namespace stratagem::imports {
+
+// clang-format off
+STRATAGEM_TABLE(formats, Format,
+    deepspeed,
+    hugging_face,
+    megatron)
+// clang-format on
+
+}  // namespace stratagem::imports

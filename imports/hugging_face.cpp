@@ -1,0 +1,149 @@
+// A model's config.json of Hugging Face's transformers.
+#include <functional>
+#include <map>
+
+#include "base/input_error.hpp"
+#include "base/json_reader.hpp"
+#include "imports/format.hpp"
+#include "imports/said.hpp"
+#include "imports/sort.hpp"
+
+namespace stratagem::imports {
+namespace {
+
+/// Names, tokens, initial values, generation and the angles of rotary positions.
+constexpr std::string_view no_matter[] = {"_*",
+                                          "architectures",
+                                          "auto_map*",
+                                          "*_token_id",
+                                          "bos_*",
+                                          "eos_*",
+                                          "gradient_checkpointing",
+                                          "init_std",
+                                          "initializer_range",
+                                          "layer_norm_eps*",
+                                          "layer_norm_epsilon",
+                                          "layerdrop",
+                                          "output_*",
+                                          "pretraining_tp",
+                                          "prefix",
+                                          "rms_norm_eps",
+                                          "rope_*",
+                                          "router_aux_loss_coef",
+                                          "summary_*",
+                                          "task_specific_params*",
+                                          "transformers_version",
+                                          "use_cache",
+                                          "vocab_pad*",
+                                          "initializer_factor",
+                                          "n_ctx",
+                                          "scale_attn_weights",
+                                          "head_dim",
+                                          "max_window_layers"};
+constexpr Missing missing[] = {
+    {"sliding_window", "attention is over all earlier tokens"},
+    {"*quantization*", "weights are trained, not quantised"},
+};
+
+/// Values of transformers' names as our keys of a family.
+struct Names {
+  std::string family;
+  std::map<std::string, std::string> keys;  ///< theirs, ours
+};
+
+const std::map<std::string, Names> models = [] {
+  const std::map<std::string, std::string> llama = {
+      {"num_hidden_layers", "layers"},        {"hidden_size", "hidden"},
+      {"num_attention_heads", "heads"},       {"num_key_value_heads", "kv_heads"},
+      {"intermediate_size", "intermediate"},  {"vocab_size", "vocabulary"},
+      {"max_position_embeddings", "sequence"}};
+  std::map<std::string, std::string> mixtral = llama;
+  mixtral["num_local_experts"] = "experts";
+  mixtral["num_experts_per_tok"] = "experts_per_token";
+  const std::map<std::string, std::string> gpt2 = {
+      {"n_layer", "layers"},       {"n_embd", "hidden"},        {"n_head", "heads"},
+      {"n_inner", "intermediate"}, {"n_positions", "sequence"}, {"vocab_size", "vocabulary"}};
+  const std::map<std::string, std::string> opt = {
+      {"num_hidden_layers", "layers"},         {"hidden_size", "hidden"},
+      {"num_attention_heads", "heads"},        {"ffn_dim", "intermediate"},
+      {"max_position_embeddings", "sequence"}, {"vocab_size", "vocabulary"}};
+  return std::map<std::string, Names>{{"llama", {"llama", llama}},
+                                      {"mistral", {"llama", llama}},
+                                      {"mixtral", {"llama", mixtral}},
+                                      {"gpt2", {"gpt", gpt2}},
+                                      {"opt", {"gpt", opt}}};
+}();
+
+/// What a member must be for a family to stand for the model.
+void expect(Said& said, Settings& settings, const std::string& name,
+            const std::vector<std::string>& usual, const std::string& why) {
+  const auto value = said.take(name);
+  if (!value || std::ranges::find(usual, *value) != usual.end()) return;
+  settings.left_out.push_back({name + ": " + *value, why});
+}
+
+void read_gpt(Said& said, Settings& settings) {
+  const std::string activation = said.take("activation_function").value_or("gelu_new");
+  settings.model.set("activation", activation == "relu" ? "relu" : "gelu");
+  bool dropout = false;
+  for (const char* name : {"resid_pdrop", "embd_pdrop", "attn_pdrop", "dropout",
+                           "attention_dropout", "activation_dropout"}) {
+    const auto share = said.take(name);
+    dropout = dropout || (share && std::stod(*share) > 0);
+  }
+  settings.model.set("dropout", dropout).set("attention", "fused");
+  if (!said.flag("tie_word_embeddings") && said.has("tie_word_embeddings"))
+    settings.model.set("tied", false);
+  expect(said, settings, "do_layer_norm_before", {"true"}, "norms come before");
+  expect(said, settings, "reorder_and_upcast_attn", {"false"}, "scores are in the products' type");
+  const auto width = said.take("word_embed_proj_dim");
+  if (width && width != said.take("hidden_size"))
+    settings.left_out.push_back(
+        {"word_embed_proj_dim: " + *width, "embeddings have the hidden size"});
+}
+
+void read_llama(Said& said, Settings& settings) {
+  if (said.flag("tie_word_embeddings")) settings.model.set("tied", true);
+  expect(said, settings, "hidden_act", {"silu"}, "the MLP's activation is SiLU");
+  for (const char* name : {"attention_bias", "mlp_bias"})
+    expect(said, settings, name, {"false"}, "llama has no biases");
+  expect(said, settings, "attention_dropout", {"0.0", "0"}, "llama has no dropout");
+}
+
+Settings read(const std::string& text, const std::string& file) {
+  Said said = Said::json(text, file);
+  const std::string type = said.take("model_type").value_or("");
+  const auto known = models.find(type);
+  if (known == models.end()) {
+    std::string types;
+    for (const auto& [name, names] : models) types += (types.empty() ? "" : ", ") + name;
+    throw InputError(file, "/model_type", "one of " + types, type);
+  }
+  const Names& names = known->second;
+  Settings settings;
+  settings.model.set("family", names.family);
+  for (const auto& [theirs, ours] : names.keys) {
+    if (const auto value = said.number(theirs)) settings.model.set(ours, *value);
+  }
+  names.family == "gpt" ? read_gpt(said, settings) : read_llama(said, settings);
+  settings.assumed.push_back({"sequence", "the longest that the model takes"});
+  if (const auto dtype = said.take("torch_dtype")) {
+    const std::map<std::string, std::string> precisions = {
+        {"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "bf16"}};
+    const auto precision = precisions.find(*dtype);
+    if (precision != precisions.end()) settings.training.set("precision", precision->second);
+    settings.assumed.push_back({"precision", "as the checkpoint is stored; bf16 if that is fp32"});
+  }
+  sort_left(said, no_matter, missing, settings);
+  return settings;
+}
+
+}  // namespace
+
+Format hugging_face() {
+  return {"hugging-face", "a model's config.json, of transformers",
+          [](const std::string& text) { return text.find("\"model_type\"") != std::string::npos; },
+          &read};
+}
+
+}  // namespace stratagem::imports

@@ -1,0 +1,301 @@
+// Arguments of Megatron-LM's pretrain_gpt.py (megatron/training/arguments.py), with torchrun's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/pattern.hpp"
+#include "imports/format.hpp"
+#include "imports/said.hpp"
+#include "imports/sort.hpp"
+
+namespace stratagem::imports {
+namespace {
+
+/// Data, checkpoints, logs, learning rates and random numbers.
+constexpr std::string_view no_matter[] = {"*ckpt*",
+                                          "*checkpoint*",
+                                          "*-path",
+                                          "adam-beta*",
+                                          "adam-eps",
+                                          "async-save",
+                                          "clip-grad",
+                                          "data-*",
+                                          "dataloader-type",
+                                          "decoupled-*",
+                                          "distributed-backend",
+                                          "distributed-timeout*",
+                                          "eval-*",
+                                          "exit-*",
+                                          "fim-*",
+                                          "finetune",
+                                          "init-method-std",
+                                          "load",
+                                          "log-*",
+                                          "lr",
+                                          "lr-*",
+                                          "manual-gc*",
+                                          "master-*",
+                                          "merge-file",
+                                          "min-lr",
+                                          "mmap-*",
+                                          "mock-data",
+                                          "no-load-*",
+                                          "no-mmap-*",
+                                          "no-save-*",
+                                          "norm-epsilon",
+                                          "num-workers",
+                                          "override-opt*",
+                                          "rdzv-*",
+                                          "reset-*",
+                                          "rotary-base",
+                                          "rotary-percent",
+                                          "rotary-interleaved",
+                                          "save",
+                                          "save-*",
+                                          "seed",
+                                          "split",
+                                          "straggler-*",
+                                          "tensorboard-*",
+                                          "test-mode",
+                                          "tiktoken-*",
+                                          "timing-*",
+                                          "tokenizer-*",
+                                          "train-iters",
+                                          "train-samples",
+                                          "use-mcore-models",
+                                          "use-legacy-models",
+                                          "verify-integrity",
+                                          "vocab-file",
+                                          "wandb-*",
+                                          "weight-decay*",
+                                          "node-rank",
+                                          "rerun-mode",
+                                          "attention-softmax-in-fp32",
+                                          "start-weight-decay",
+                                          "end-weight-decay",
+                                          "check-weight-hash*"};
+
+/// What acts, and why it is not in a scenario.
+constexpr Missing missing[] = {
+    Missing{"tp-comm-overlap*", "collectives of tensor ranks run beside nothing here"},
+    Missing{"deterministic-mode", "kernels that are always the same may be slower"},
+    Missing{"no-gradient-accumulation-fusion", "the stack says how gradients are added up"},
+    Missing{"no-masked-softmax-fusion", "the stack says what is fused"},
+    Missing{"no-rope-fusion", "the stack says what is fused"},
+    Missing{"cross-entropy-*", "the stack says how the loss is computed"},
+    Missing{"cuda-graph*", "launches are counted as without graphs"},
+    Missing{"qk-layernorm", "no family normalises queries and keys"},
+    Missing{"multi-latent-attention", "no family has latent attention"},
+    Missing{"*-lora-rank", "no family has latent attention"},
+    Missing{"squared-relu", "no family has it"},
+    Missing{"use-megatron-fsdp", "say it as \"zero\": 3"},
+    Missing{"decoder-*-pipeline-num-layers", "say it as \"layers_per_stage\""},
+    Missing{"num-distributed-optimizer-instances",
+            "say it as \"zero\": {\"stage\": 1, \"ranks\": N}"},
+};
+
+class Megatron {
+ public:
+  explicit Megatron(const std::string& text) : words_(Said::arguments(text)) {}
+
+  Settings read() && {
+    read_model();
+    read_training();
+    read_degrees();
+    read_pipeline();
+    read_recomputation();
+    read_data_parallelism();
+    sort_left(words_, no_matter, missing, settings_);
+    return std::move(settings_);
+  }
+
+ private:
+  void copy(const std::string& from, Json& object, const std::string& key) {
+    if (const auto value = words_.number(from)) object.set(key, *value);
+  }
+  void leave_out(const std::string& what, const std::string& why) {
+    settings_.left_out.push_back({"--" + what, why});
+  }
+
+  /// RMS norms, rotary positions and gated MLPs are Llama's; GPT's are norms with biases, learned
+  /// positions and one matrix before GeLU.
+  void read_model() {
+    Json& model = settings_.model;
+    const bool gated = words_.flag("swiglu");
+    const bool rms = words_.take("normalization").value_or("LayerNorm") == "RMSNorm";
+    const bool rope = words_.take("position-embedding-type").value_or("") == "rope" ||
+                      words_.flag("use-rotary-position-embeddings");
+    const bool llama = gated;
+    model.set("family", llama ? "llama" : "gpt");
+    if (rms != llama)
+      leave_out("normalization", llama ? "llama has RMS norms" : "gpt has norms with biases");
+    if (rope != llama)
+      leave_out("position-embedding-type",
+                llama ? "llama has rotary positions" : "gpt has learned positions");
+    const bool no_bias = words_.flag("disable-bias-linear");
+    if (no_bias != llama)
+      leave_out("disable-bias-linear", llama ? "llama has no biases" : "gpt has biases");
+    copy("num-layers", model, "layers");
+    copy("hidden-size", model, "hidden");
+    copy("num-attention-heads", model, "heads");
+    copy("seq-length", model, "sequence");
+    if (const auto ffn = words_.number("ffn-hidden-size")) {
+      model.set("intermediate", *ffn);
+    } else if (const auto hidden = words_.number("hidden-size"); llama && hidden) {
+      model.set("intermediate", 4 * *hidden * 2 / 3 / 64 * 64);
+      settings_.assumed.push_back(
+          {"--ffn-hidden-size", "8/3 of the hidden size, a multiple of 64"});
+    }
+    read_attention(llama);
+    read_vocabulary();
+    if (const bool untied = words_.flag("untie-embeddings-and-output-weights"); untied == !llama)
+      model.set("tied", !untied);
+    const bool dropout = words_.take("hidden-dropout").value_or("0.1") != "0.0" ||
+                         words_.take("attention-dropout").value_or("0.1") != "0.0";
+    static_cast<void>(words_.take("attention-dropout"));
+    if (!llama) model.set("dropout", dropout);
+    if (llama && dropout) leave_out("hidden-dropout", "llama has no dropout");
+    read_experts();
+    const auto positions = words_.take("max-position-embeddings");
+    if (!positions) return;
+    if (llama || positions == words_.take("seq-length")) {
+      settings_.no_matter.push_back("--max-position-embeddings " + *positions);
+    } else {
+      leave_out("max-position-embeddings", "the table of positions is as long as the sequence");
+    }
+  }
+
+  void read_attention(bool llama) {
+    const auto groups = words_.number("num-query-groups");
+    if (words_.flag("group-query-attention") && groups) {
+      if (llama)
+        settings_.model.set("kv_heads", *groups);
+      else
+        leave_out("group-query-attention", "gpt has as many keys as heads");
+    }
+    const std::string backend = words_.take("attention-backend").value_or("");
+    const bool flash = words_.flag("use-flash-attn") || backend == "flash" || backend == "fused";
+    const bool engine = words_.take("transformer-impl").value_or("transformer_engine") != "local";
+    const bool fused = flash || (engine && backend != "unfused" && backend != "local");
+    settings_.model.set("attention", fused ? "fused" : "unfused");
+    settings_.stacks = {"megatron-core-te", "megatron-lm-2022", "megatron-2019"};
+    if (!engine) settings_.stacks.erase(settings_.stacks.begin());
+  }
+
+  /// As padded: megatron/training/tokenizer.
+  void read_vocabulary() {
+    const int tensor = words_.number("tensor-model-parallel-size").value_or(1);
+    const int multiple = words_.number("make-vocab-size-divisible-by").value_or(128) * tensor;
+    auto entries = words_.number("vocab-size");
+    if (!entries) {
+      entries = 50257;
+      settings_.assumed.push_back(
+          {"--vocab-size", "50257, as GPT-2's; it is in the tokenizer's files"});
+    }
+    settings_.model.set("vocabulary", (*entries + multiple - 1) / multiple * multiple);
+  }
+
+  void read_experts() {
+    copy("num-experts", settings_.model, "experts");
+    copy("moe-router-topk", settings_.model, "experts_per_token");
+    copy("moe-layer-freq", settings_.model, "moe_every");
+    copy("expert-model-parallel-size", settings_.strategy, "expert");
+    if (const auto factor = words_.take("moe-expert-capacity-factor"))
+      settings_.model.set("capacity_factor", std::stod(*factor));
+  }
+
+  void read_training() {
+    Json& training = settings_.training;
+    copy("micro-batch-size", training, "micro_batch");
+    copy("global-batch-size", training, "global_batch");
+    const bool bf16 = words_.flag("bf16"), fp16 = words_.flag("fp16");
+    const bool sums = words_.flag("accumulate-allreduce-grads-in-fp32");
+    const auto fp8 = words_.take("fp8-format");
+    // With bf16 gradients are added up and reduced in fp32 whether or not that is asked for.
+    const std::string type = fp8 ? "fp8" : bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    const bool wide = type == "fp8" || type == "bf16" || (type == "fp16" && sums);
+    training.set("precision", wide ? type + "-fp32-gradients" : type);
+    gradient_bytes_ = wide || type == "fp32" ? 4 : 2;
+    training.set("optimizer", words_.take("optimizer").value_or("adam"));
+  }
+
+  void read_degrees() {
+    copy("tensor-model-parallel-size", settings_.strategy, "tensor");
+    copy("pipeline-model-parallel-size", settings_.strategy, "pipeline");
+    copy("context-parallel-size", settings_.strategy, "context");
+    if (words_.flag("sequence-parallel") &&
+        words_.number("tensor-model-parallel-size").value_or(1) > 1)
+      settings_.strategy.set("sequence_parallel", true);
+    if (words_.flag("use-tp-pp-dp-mapping")) settings_.strategy.set("rank_order", "tp-cp-pp-dp");
+    const auto nodes = words_.number("nnodes");
+    const auto each = words_.number("nproc-per-node");
+    const auto world = words_.number("world-size");
+    if (each)
+      settings_.cluster.set("gpus", nodes.value_or(1) * *each);
+    else if (world)
+      settings_.cluster.set("gpus", *world);
+  }
+
+  void read_pipeline() {
+    const int pipeline = words_.number("pipeline-model-parallel-size").value_or(1);
+    const auto each = words_.number("num-layers-per-virtual-pipeline-stage");
+    auto chunks = words_.number("num-virtual-stages-per-pipeline-rank");
+    if (each) chunks = std::max(1, words_.number("num-layers").value_or(1) / (pipeline * *each));
+    if (chunks && *chunks > 1 && pipeline > 1)
+      settings_.strategy.set("schedule", "interleaved").set("chunks", *chunks);
+  }
+
+  void read_recomputation() {
+    const bool selective = words_.flag("recompute-activations");
+    const std::string granularity =
+        words_.take("recompute-granularity").value_or(selective ? "selective" : "");
+    const std::string method = words_.take("recompute-method").value_or("uniform");
+    const int layers = words_.number("recompute-num-layers").value_or(1);
+    if (granularity == "selective") settings_.strategy.set("recompute", "selective");
+    if (granularity != "full") return;
+    if (method == "block") {
+      settings_.strategy.set("recompute",
+                             Json::object().set("layers", layers).set("method", "block"));
+    } else if (layers > 1) {
+      settings_.strategy.set("recompute", Json::object().set("every", layers));
+    } else {
+      settings_.strategy.set("recompute", "full");
+    }
+  }
+
+  void read_data_parallelism() {
+    const bool sharded = words_.flag("use-distributed-optimizer");
+    const bool ahead = words_.flag("overlap-param-gather");
+    if (sharded && ahead)
+      settings_.strategy.set("zero", Json::object().set("stage", 1).set("prefetch", 1));
+    else if (sharded)
+      settings_.strategy.set("zero", 1);
+    if (words_.flag("overlap-grad-reduce")) {
+      // DistributedDataParallelConfig, for up to 40 data ranks; more have larger buckets.
+      const int elements = words_.number("ddp-bucket-size").value_or(40'000'000);
+      settings_.strategy.set("overlap_gradients", true)
+          .set("bucket", fmt::format("{} MB", gradient_bytes_ * elements / 1e6));
+    }
+  }
+
+  Said words_;
+  Settings settings_;
+  double gradient_bytes_ = 4;
+};
+
+bool is_megatron(const std::string& text) {
+  const Said words = Said::arguments(text);
+  return words.has("num-layers") && words.has("hidden-size");
+}
+
+}  // namespace
+
+Format megatron() {
+  return {"megatron", "arguments of Megatron-LM's pretrain_gpt.py, in a launch script or alone",
+          &is_megatron,
+          [](const std::string& text, const std::string&) { return Megatron(text).read(); }};
+}
+
+}  // namespace stratagem::imports

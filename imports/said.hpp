@@ -1,0 +1,47 @@
+// What a file says, by name: arguments of a launch script, or members of a JSON document.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stratagem::imports {
+
+/// Values by name; what was asked for counts as read.
+class Said {
+ public:
+  /// Arguments "--name value ..." wherever they stand: on a command line, in a variable or an array
+  /// of a shell script. Variables that the text sets to a plain value ("TP=8") are replaced.
+  /// Underscores of names count as hyphens. Of several arguments of one name the last counts.
+  static Said arguments(const std::string& text);
+  /// Members of a JSON document, those of objects as "zero_optimization.stage"; null says nothing.
+  /// Throws InputError if it is no JSON object.
+  static Said json(const std::string& text, const std::string& file);
+
+  [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
+  /// The value, of several words the first, of a flag ""; nothing if it is not there.
+  std::optional<std::string> take(const std::string& name);
+  /// Is it there, and not "false"?
+  bool flag(const std::string& name);
+  /// Throws InputError if it is there and no whole number of at least `least`.
+  std::optional<int> number(const std::string& name, int least = 1);
+
+  struct Value {
+    std::string name;
+    std::string text;  ///< as it was written: "--log-interval 1"
+  };
+  /// What was not read, in order.
+  [[nodiscard]] std::vector<Value> left() const;
+
+ private:
+  void add(const std::string& name, const std::string& value, const std::string& text);
+
+  std::map<std::string, std::string> values_;
+  std::map<std::string, std::string> texts_;
+  std::vector<std::string> order_;
+  std::set<std::string> read_;
+};
+
+}  // namespace stratagem::imports

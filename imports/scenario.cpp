@@ -1,0 +1,172 @@
+// Fills in what is missing, from the cluster to the data ranks.
+#include "imports/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/input_error.hpp"
+#include "base/json_copy.hpp"
+#include "cost/stack.hpp"
+#include "strategies/parallel/all.hpp"
+#include "study/library.hpp"
+#include "topology/node_file.hpp"
+#include "topology/presets.hpp"
+
+namespace stratagem::imports {
+namespace {
+
+JsonReader reader_of(const Json& json) { return JsonReader::from_text(json.text(), "import"); }
+
+Json over(const Json& upper, const Json& lower) {
+  return copy_of(reader_of(upper).over(reader_of(lower)));
+}
+
+/// A run under construction, and what was assumed of it.
+class Filling {
+ public:
+  Filling(Json run, std::vector<Note>& assumed) : run_(std::move(run)), assumed_(assumed) {}
+
+  [[nodiscard]] JsonReader at(const std::string& object) const {
+    return reader_of(run_).at(object);
+  }
+  [[nodiscard]] bool has(const std::string& object, const std::string& key) const {
+    return at(object).has(key);
+  }
+  void set(const std::string& object, const std::string& key, const Json& value) {
+    run_ = over(Json::object().set(object, Json::object().set(key, value)), run_);
+  }
+  /// Unless it is there.
+  void assume(const std::string& object, const std::string& key, const Json& value,
+              const std::string& why) {
+    if (has(object, key)) return;
+    set(object, key, value);
+    assumed_.push_back({fmt::format("{} {}", key, value.text()), why});
+  }
+  [[nodiscard]] Json& run() { return run_; }
+
+ private:
+  Json run_;
+  std::vector<Note>& assumed_;
+};
+
+/// The number of GPUs of a strategy with one data rank.
+int devices_of(const JsonReader& strategy) {
+  strategies::Options options;
+  for (const strategies::Strategy& one : strategies::all())
+    options = read_object(one.options, strategy, options);
+  return options.devices();
+}
+
+/// The profile of the cluster's GPU, as its preset or its file names it.
+std::string gpu_of(const JsonReader& cluster) {
+  if (cluster.has("node"))
+    return topology::read_node(study::file_of(cluster.at("node"), "nodes")).design.gpu;
+  std::vector<std::string> names;
+  for (const topology::Preset& preset : topology::presets()) names.push_back(preset.name);
+  const std::string name = cluster.at("preset").one_of(names);
+  return std::ranges::find(topology::presets(), name, &topology::Preset::name)
+      ->build(1)
+      .design()
+      .gpu;
+}
+
+/// The first one whose facts hold for a precision; "plain" if there is none.
+std::string stack_for(const std::vector<std::string>& stacks, const std::string& precision) {
+  for (const std::string& name : stacks) {
+    const std::string file = (study::library() / "stacks" / (name + ".json")).string();
+    const std::vector<std::string> precisions = cost::read_stack(file).precisions;
+    if (std::ranges::count(precisions, precision) > 0) return name;
+  }
+  return "plain";
+}
+
+void fill_batch(Filling& run, const std::optional<int>& accumulation) {
+  run.assume("training", "precision", "bf16", "nothing says it");
+  run.assume("training", "optimizer", "adam", "nothing says it");
+  run.assume("training", "micro_batch", 1, "nothing says it");
+  const auto micro = static_cast<int>(run.at("training").at("micro_batch").whole_number());
+  const auto data = static_cast<int>(run.at("strategy").at("data").whole_number());
+  if (accumulation && !run.has("training", "global_batch"))
+    run.set("training", "global_batch", micro * data * *accumulation);
+  const JsonReader strategy = run.at("strategy");
+  const auto stages =
+      strategy.has("pipeline") ? static_cast<int>(strategy.at("pipeline").whole_number()) : 1;
+  run.assume("training", "global_batch", micro * data * stages,
+             "a micro-batch for each data rank and stage");
+}
+
+void fill_degrees(Filling& run) {
+  const bool data_said = run.has("strategy", "data");
+  const int degrees = devices_of(run.at("strategy"));
+  run.assume("cluster", "gpus", degrees, "as the degrees of parallelism multiply to");
+  if (data_said) return;
+  const auto gpus = static_cast<int>(run.at("cluster").at("gpus").whole_number());
+  if (gpus % degrees != 0) {
+    throw InputError("import", "/cluster/gpus",
+                     fmt::format("a multiple of the degrees' product, {}", degrees),
+                     std::to_string(gpus));
+  }
+  run.set("strategy", "data", gpus / degrees);
+}
+
+}  // namespace
+
+Settings merged(const std::vector<Settings>& files) {
+  Settings all;
+  for (const Settings& one : files) {
+    for (Json Settings::*object :
+         {&Settings::model, &Settings::training, &Settings::strategy, &Settings::cluster})
+      all.*object = over(one.*object, all.*object);
+    if (!one.stacks.empty()) all.stacks = one.stacks;
+    if (one.accumulation) all.accumulation = one.accumulation;
+    all.left_out.insert(all.left_out.end(), one.left_out.begin(), one.left_out.end());
+    all.assumed.insert(all.assumed.end(), one.assumed.begin(), one.assumed.end());
+    all.no_matter.insert(all.no_matter.end(), one.no_matter.begin(), one.no_matter.end());
+  }
+  return all;
+}
+
+Imported scenario_of(const Settings& settings, const std::vector<study::KeyValues>& changes,
+                     const std::string& name) {
+  Imported result{.scenario = Json::object(), .settings = settings};
+  const Json said = Json::object()
+                        .set("name", name)
+                        .set("model", settings.model)
+                        .set("cluster", settings.cluster)
+                        .set("training", settings.training)
+                        .set("strategy", settings.strategy);
+  Filling run(over(study::variants(changes).front().settings, said), result.settings.assumed);
+  if (run.at("model").keys().empty())
+    throw InputError("import", "/model", "a model: a file that says it, or --set preset=NAME",
+                     "none");
+  if (!run.has("cluster", "node"))
+    run.assume("cluster", "preset", "dgx-h100", "nothing says which servers");
+  fill_degrees(run);
+  fill_batch(run, settings.accumulation);
+  const JsonReader whole = reader_of(run.run());
+  if (!whole.has("profile")) run.run().set("profile", gpu_of(run.at("cluster")));
+  if (!whole.has("stack")) {
+    const std::string precision = run.at("training").at("precision").text();
+    const std::string stack = stack_for(settings.stacks, precision);
+    run.run().set("stack", stack);
+    result.settings.assumed.push_back({"stack " + stack, settings.stacks.empty()
+                                                             ? "nothing says which framework"
+                                                             : "its facts hold for " + precision});
+  }
+  // What was set is not assumed, whatever the files say.
+  std::erase_if(result.settings.assumed, [&](const Note& note) {
+    return std::ranges::any_of(
+        changes, [&](const study::KeyValues& change) { return change.path.back() == note.what; });
+  });
+  Json ordered = Json::object();
+  const JsonReader filled = reader_of(run.run());
+  for (const char* key : {"name", "model", "cluster", "profile", "stack", "training", "strategy"})
+    ordered.set(key, copy_of(filled.at(key)));
+  result.scenario.set("question", fmt::format("How fast is {}, and does it fit?", name))
+      .set("runs", Json::array().push(ordered));
+  return result;
+}
+
+}  // namespace stratagem::imports

@@ -1,0 +1,24 @@
+// Names that nobody knows are left out, too: they may act.
+#include "imports/sort.hpp"
+
+#include <algorithm>
+
+#include "base/pattern.hpp"
+
+namespace stratagem::imports {
+
+void sort_left(const Said& said, std::span<const std::string_view> no_matter,
+               std::span<const Missing> missing, Settings& settings) {
+  for (const Said::Value& one : said.left()) {
+    const auto fits = [&](std::string_view pattern) { return matches(one.name, pattern); };
+    if (std::ranges::any_of(no_matter, fits)) {
+      settings.no_matter.push_back(one.text);
+      continue;
+    }
+    const auto known = std::ranges::find_if(missing, fits, &Missing::pattern);
+    const bool unknown = known == missing.end();
+    settings.left_out.push_back({one.text, unknown ? "not known here" : std::string(known->why)});
+  }
+}
+
+}  // namespace stratagem::imports

@@ -1,0 +1,53 @@
+# Source: NVIDIA/Megatron-LM at d98e8a64ddf3, MODEL_ARGS of
+# tests/functional_tests/test_cases/gpt/gpt3_mcore_te_tp1_pp1_resume_torch_dist_uniform_full_recompute/model_config.yaml.
+torchrun pretrain_gpt.py \
+    --async-save \
+    --attention-softmax-in-fp32 \
+    --bf16 \
+    --ckpt-format torch_dist \
+    --clip-grad 1.0 \
+    --data-cache-path ${DATA_CACHE_PATH} \
+    --data-path ${DATA_PATH}/text/common_pile/v01_filtered_data/my-gpt3_00_text_document \
+    --deterministic-mode \
+    --dist-ckpt-strictness log_all \
+    --distributed-backend nccl \
+    --eval-interval 1000 \
+    --eval-iters 10 \
+    --global-batch-size 32 \
+    --hidden-size 512 \
+    --load ${CHECKPOINT_LOAD_PATH} \
+    --log-interval 1 \
+    --log-memory-to-tensorboard \
+    --log-num-zeros-in-grad \
+    --log-params-norm \
+    --log-timers-to-tensorboard \
+    --log-validation-ppl-to-tensorboard \
+    --lr 0.00015 \
+    --lr-decay-iters 320000 \
+    --lr-decay-style cosine \
+    --lr-warmup-fraction 0.01 \
+    --max-position-embeddings 1024 \
+    --merge-file ${DATA_PATH}/text/common_pile/v01_filtered_data/bpe/merges.txt \
+    --micro-batch-size 4 \
+    --min-lr 1e-05 \
+    --no-gradient-accumulation-fusion \
+    --num-attention-heads 8 \
+    --num-layers 12 \
+    --pipeline-model-parallel-size 1 \
+    --recompute-granularity full \
+    --recompute-method uniform \
+    --recompute-num-layers 1 \
+    --save ${CHECKPOINT_SAVE_PATH} \
+    --save-interval 50 \
+    --seq-length 1024 \
+    --split 949,50,1 \
+    --tensor-model-parallel-size 1 \
+    --tensorboard-dir ${TENSORBOARD_PATH} \
+    --timing-log-level 0 \
+    --train-iters 100 \
+    --transformer-impl transformer_engine \
+    --use-checkpoint-opt_param-scheduler \
+    --use-mcore-models \
+    --use-persistent-ckpt-worker \
+    --vocab-file ${DATA_PATH}/text/common_pile/v01_filtered_data/bpe/vocab.json \
+    --weight-decay 1e-2

@@ -1,0 +1,77 @@
+# Source: NVIDIA/Megatron-LM at d98e8a64ddf3, MODEL_ARGS of
+# tests/functional_tests/test_cases/gpt/gpt3_15b_8t_release_sm_gb200/model_config.yaml.
+torchrun pretrain_gpt.py \
+    --adam-beta1 0.9 \
+    --adam-beta2 0.95 \
+    --apply-layernorm-1p \
+    --async-save \
+    --attention-dropout 0.0 \
+    --bf16 \
+    --clip-grad 1.0 \
+    --cross-entropy-fusion-impl native \
+    --cross-entropy-loss-fusion \
+    --data-cache-path ${DATA_CACHE_PATH} \
+    --data-path $DATA_BLEND \
+    --decoupled-lr 0.0005 \
+    --decoupled-min-lr 4.5e-05 \
+    --disable-bias-linear \
+    --distributed-timeout-minutes 60 \
+    --eval-global-batch-size 1152 \
+    --eval-interval 2000 \
+    --eval-iters 32 \
+    --exit-interval 13000 \
+    --group-query-attention \
+    --hidden-dropout 0.0 \
+    --hidden-size 6144 \
+    --init-method-std 0.0134 \
+    --load ${CHECKPOINT_LOAD_PATH} \
+    --log-interval 100 \
+    --log-memory-to-tensorboard \
+    --log-num-zeros-in-grad \
+    --log-params-norm \
+    --log-throughput \
+    --log-timers-to-tensorboard \
+    --log-validation-ppl-to-tensorboard \
+    --lr 0.00045 \
+    --lr-decay-samples 1949218748 \
+    --lr-decay-style cosine \
+    --lr-warmup-samples 3906252 \
+    --manual-gc \
+    --max-position-embeddings 4096 \
+    --micro-batch-size 4 \
+    --min-lr 4.5e-05 \
+    --no-mmap-bin-files \
+    --num-attention-heads 48 \
+    --num-layers 32 \
+    --num-layers-per-virtual-pipeline-stage 8 \
+    --num-query-groups 8 \
+    --num-workers 6 \
+    --overlap-grad-reduce \
+    --overlap-param-gather \
+    --pipeline-model-parallel-size 2 \
+    --position-embedding-type rope \
+    --rotary-percent 0.5 \
+    --save ${CHECKPOINT_SAVE_PATH} \
+    --save-interval 1000 \
+    --save-retain-interval 5000 \
+    --seq-length 4096 \
+    --sequence-parallel \
+    --split 99,1,0 \
+    --squared-relu \
+    --step-batch-size-schedule 0:384 200B:768 400B:1152 \
+    --tensor-model-parallel-size 4 \
+    --tensorboard-dir ${TENSORBOARD_PATH} \
+    --tokenizer-model ${DATA_PATH}/utils/nemotron_2_256k.model \
+    --tokenizer-type GPTSentencePieceTokenizer \
+    --tp-comm-overlap \
+    --train-samples 19531250 \
+    --transformer-impl transformer_engine \
+    --untie-embeddings-and-output-weights \
+    --use-distributed-optimizer \
+    --use-mcore-models \
+    --use-persistent-ckpt-worker \
+    --wandb-entity adlr \
+    --wandb-exp-name ${WANDB_EXPERIMENT} \
+    --wandb-project megatron-core-release-runs \
+    --wandb-save-dir ${WANDB_SAVE_PATH} \
+    --weight-decay 0.1

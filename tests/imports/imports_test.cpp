@@ -1,0 +1,203 @@
+// Configurations of other programs: what becomes of each of their settings.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/input_error.hpp"
+#include "base/json_reader.hpp"
+#include "base/read_file.hpp"
+#include "imports/said.hpp"
+#include "imports/scenario.hpp"
+#include "study/scenario.hpp"
+#include "tests/small_scenario.hpp"
+
+namespace stratagem::imports {
+namespace {
+
+const std::string folder = "tests/imports/data/";
+
+Settings read(const std::string& text) {
+  const auto format =
+      std::ranges::find_if(formats(), [&](const Format& one) { return one.is(text); });
+  REQUIRE(format != formats().end());
+  return format->read(text, "test");
+}
+
+/// The run, as JSON, of files and settings "tensor=2".
+JsonReader run_of(const std::vector<std::string>& texts, const std::vector<std::string>& set = {}) {
+  std::vector<Settings> files;
+  for (const std::string& text : texts) files.push_back(read(text));
+  std::vector<study::KeyValues> changes;
+  for (const std::string& one : set) changes.push_back(study::read_change(one, false, "--set"));
+  const Imported imported = scenario_of(merged(files), changes, "test");
+  return JsonReader::from_text(imported.scenario.text(), "scenario").at("runs").elements().front();
+}
+
+/// Its members, in whatever order.
+std::map<std::string, std::string> members(const JsonReader& object) {
+  std::map<std::string, std::string> all;
+  for (const std::string& key : object.keys()) all[key] = object.at(key).dump();
+  return all;
+}
+
+void check(const JsonReader& run, const std::string& object, const std::string& expected) {
+  CHECK(members(run.at(object)) == members(JsonReader::from_text(expected, "expected")));
+}
+
+TEST_CASE("a release run of Megatron-LM: interleaved, sharded states, gathers ahead") {
+  const JsonReader run = run_of({read_file(folder + "megatron_gpt3_15b.sh")},
+                                {"gpus=64", "global_batch=1152", "cluster.preset=dgx-h100"});
+  check(run, "strategy",
+        R"({"data": 8, "tensor": 4, "pipeline": 2, "sequence_parallel": true,
+            "schedule": "interleaved", "chunks": 2, "zero": {"stage": 1, "prefetch": 1},
+            "overlap_gradients": true, "bucket": "160 MB"})");
+  check(run, "training", R"({"global_batch": 1152, "micro_batch": 4,
+                             "precision": "bf16-fp32-gradients", "optimizer": "adam"})");
+  CHECK(run.at("model").at("layers").whole_number() == 32);
+  CHECK(run.at("stack").text() == "megatron-core-te");
+}
+
+TEST_CASE("Megatron-LM's recomputation, and ranks of context and tensors") {
+  const JsonReader full = run_of({read_file(folder + "megatron_full_recompute.sh")}, {"gpus=8"});
+  check(full, "strategy", R"({"data": 8, "tensor": 1, "pipeline": 1, "recompute": "full"})");
+  const JsonReader context = run_of({read_file(folder + "megatron_context.sh")}, {"gpus=8"});
+  check(context, "strategy", R"({"data": 2, "tensor": 2, "pipeline": 1, "context": 2,
+                                 "sequence_parallel": true})");
+  // 50,257 entries as padded for two tensor ranks, to a multiple of 256.
+  CHECK(context.at("model").at("vocabulary").whole_number() == 50432);
+  CHECK_FALSE(context.at("model").at("dropout").boolean());
+}
+
+TEST_CASE("a Llama of Hugging Face under ZeRO-Infinity of DeepSpeed") {
+  const JsonReader run = run_of(
+      {read_file(folder + "llama_3_70b.json"), read_file(folder + "deepspeed_infinity.json")},
+      {"gpus=64", "sequence=4096"});
+  check(run, "model",
+        R"({"sequence": 4096, "family": "llama", "hidden": 8192, "intermediate": 28672,
+            "heads": 64, "layers": 80, "kv_heads": 8, "vocabulary": 128256})");
+  check(run, "training", R"({"micro_batch": 4, "precision": "fp16", "optimizer": "adam",
+                             "global_batch": 256})");
+  check(run, "strategy", R"({"data": 64, "zero": {"stage": 3}, "overlap_gradients": true,
+                             "bucket": "180 MB",
+                             "offload": {"optimizer": "drives", "parameters": "drives"}})");
+}
+
+std::set<std::string> told(const Settings& settings) {
+  std::set<std::string> all(settings.no_matter.begin(), settings.no_matter.end());
+  for (const Note& note : settings.left_out) all.insert(note.what);
+  return all;
+}
+
+std::string answer(const Settings& one) {
+  Json all = Json::object().set("model", one.model).set("training", one.training);
+  all.set("strategy", one.strategy).set("cluster", one.cluster);
+  std::string text = all.text() + std::to_string(one.accumulation.value_or(0));
+  for (const std::string& stack : one.stacks) text += " " + stack;
+  for (const Note& note : one.left_out) text += "\n" + note.what + note.why;
+  for (const Note& note : one.assumed) text += "\n" + note.what + note.why;
+  return text;
+}
+
+/// Is a setting in the run? Then another value, or none, is another run.
+bool acts(const Settings& before, const std::vector<std::string>& variants) {
+  return std::ranges::any_of(variants, [&](const std::string& text) {
+    try {
+      return answer(read(text)) != answer(before);
+    } catch (const InputError&) {
+      return true;  // refused
+    }
+  });
+}
+
+TEST_CASE("every argument of a launch script is in the run or in a list of what is not") {
+  for (const char* file :
+       {"megatron_gpt3_15b.sh", "megatron_full_recompute.sh", "megatron_context.sh"}) {
+    const std::string text = read_file(folder + file);
+    const Settings settings = read(text);
+    const std::set<std::string> listed = told(settings);
+    int in_run = 0;
+    for (const Said::Value& one : Said::arguments(text).left()) {
+      if (std::ranges::any_of(listed, [&](const std::string& what) {
+            return what == one.text || what == "--" + one.name;
+          }))
+        continue;
+      CAPTURE(file, one.text);
+      std::vector<std::string> variants;
+      for (const char* other : {"3", "local", "RMSNorm", "block", "--"})
+        variants.push_back(text + " --" + one.name + " " + other + "\n");
+      const std::size_t at = text.find("--" + one.name);
+      variants.push_back(text.substr(0, at) + text.substr(text.find('\n', at)));
+      CHECK(acts(settings, variants));
+      ++in_run;
+    }
+    CHECK(in_run >= 12);
+  }
+}
+
+TEST_CASE("every member of a configuration is in the run or in a list of what is not") {
+  for (const char* file : {"deepspeed_infinity.json", "llama_3_70b.json"}) {
+    const std::string text = read_file(folder + file);
+    const Settings settings = read(text);
+    const std::set<std::string> listed = told(settings);
+    int in_run = 0;
+    for (const Said::Value& one : Said::json(text, file).left()) {
+      if (listed.contains(one.text)) continue;
+      CAPTURE(file, one.text);
+      const std::string key = "\"" + one.name.substr(one.name.rfind('.') + 1) + "\"";
+      const std::size_t value = text.find(key) + key.size() + 2;
+      const std::size_t end = text.find_first_of(",\n", value);
+      std::vector<std::string> variants;
+      for (const char* other : {"7", "true", "false", "\"cpu\"", "\"none\"", "\"float16\"", "0.5"})
+        variants.push_back(text.substr(0, value) + other + text.substr(end));
+      CHECK(acts(settings, variants));
+      ++in_run;
+    }
+    CHECK(in_run >= 7);
+  }
+}
+
+TEST_CASE("words of scripts are found as a shell would see them") {
+  Said said = Said::arguments(
+      "# --num-layers 1\nexport TP=4\nPP=${PP:-8}\nARGS=(\n"
+      "  --tensor_model_parallel_size $TP  # of a server\n"
+      "  --pipeline-model-parallel-size ${PP:-8} --bf16 \\\n"
+      "  --seq-length=2048\n)\nX=\"--hidden-size 64 --hidden-size 128\"\n"
+      "torchrun --nproc_per_node 8 pretrain_gpt.py $ARGS\n");
+  CHECK_FALSE(said.has("num-layers"));
+  CHECK(said.number("tensor-model-parallel-size") == 4);
+  CHECK(said.number("pipeline-model-parallel-size") == 8);
+  CHECK(said.number("seq-length") == 2048);
+  CHECK(said.flag("bf16"));
+  CHECK(said.number("hidden-size") == 128);
+  CHECK(said.number("nproc-per-node") == 8);
+  CHECK(said.left().empty());
+  CHECK_THROWS_AS(Said::arguments("--num-layers many").number("num-layers"), InputError);
+}
+
+TEST_CASE("what nobody says is assumed, and what is set is not") {
+  const std::string text = read_file(folder + "llama_3_70b.json");
+  const Imported imported = scenario_of(
+      read(text), {study::read_change("sequence=2048", false, "--set")}, "a model alone");
+  std::set<std::string> assumed;
+  for (const Note& note : imported.settings.assumed)
+    assumed.insert(note.what.substr(0, note.what.find(' ')));
+  CHECK(assumed == std::set<std::string>{"global_batch", "gpus", "micro_batch", "optimizer",
+                                         "precision", "preset", "stack"});
+  CHECK_THROWS_AS(scenario_of(Settings{}, {}, "nothing"), InputError);
+  CHECK_THROWS_AS(run_of({text}, {"tensor=8", "gpus=12"}), InputError);
+}
+
+TEST_CASE("an imported scenario is one that is answered") {
+  const TemporaryFolder written;
+  const Imported imported = scenario_of(read(read_file(folder + "megatron_context.sh")),
+                                        {study::read_change("gpus=8", false, "--set")}, "context");
+  written.write("a.json", imported.scenario.text(2));
+  const study::Scenario scenario = study::read_scenario((written.path() / "a.json").string());
+  REQUIRE(scenario.runs.size() == 1);
+  const study::Outcome outcome = study::simulate(scenario.runs.front(), {}).outcome;
+  CHECK(outcome.status == study::Outcome::Status::ok);
+  CHECK(outcome.gpus == 8);
+}
+
+}  // namespace
+}  // namespace stratagem::imports
