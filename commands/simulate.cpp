@@ -1,9 +1,12 @@
 // `stratagem simulate`: every run of a scenario, predicted.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json_reader.hpp"
 #include "base/parallel.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
@@ -17,6 +20,7 @@
 #include "report/html/picture.hpp"
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
+#include "report/run_columns.hpp"
 #include "report/trace.hpp"
 #include "report/why.hpp"
 #include "study/plan_of.hpp"
@@ -26,10 +30,56 @@
 namespace stratagem::commands {
 namespace {
 
+std::string column_names() {
+  std::vector<std::string> names;
+  for (const report::RunColumn& column : report::run_columns()) names.push_back(column.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<const report::RunColumn*> chosen_columns(const Arguments& asked) {
+  std::vector<const report::RunColumn*> chosen;
+  std::vector<std::string> names;
+  for (const report::RunColumn& column : report::run_columns()) names.push_back(column.name);
+  for (const std::string& name : asked.texts("columns")) {
+    const auto found = std::ranges::find(report::run_columns(), name, &report::RunColumn::name);
+    if (found == report::run_columns().end()) {
+      const auto near = nearest(name, names);
+      throw UsageError(fmt::format("--columns: expected one of {}{}, found {}", column_names(),
+                                   near ? " (did you mean \"" + *near + "\"?)" : "", name));
+    }
+    if (name == "cost" && !asked.has("price"))
+      throw UsageError("--columns=cost: expected --price, what a GPU costs for an hour");
+    chosen.push_back(&*found);
+  }
+  return chosen;
+}
+
+std::optional<double> price(const Arguments& asked) {
+  if (!asked.has("price")) return std::nullopt;
+  if (!(asked.real("price") > 0) || asked.real("price") > 1e6)
+    throw UsageError("--price: expected more than 0, and at most 1e6");
+  return asked.real("price");
+}
+
+/// What was asked for, for people.
+std::string printed(const study::Scenario& scenario, const std::vector<study::Result>& results,
+                    const Arguments& asked) {
+  if (asked.has("accuracy")) return report::accuracy(results);
+  if (asked.has("memory")) return report::memory_table(results);
+  if (asked.has("columns")) return report::table_of(results, chosen_columns(asked), price(asked));
+  std::string text = report::table(scenario, results);
+  if (!asked.has("price")) return text;
+  const auto& all = report::run_columns();
+  const auto cost = std::ranges::find(all, "cost", &report::RunColumn::name);
+  return text + "\nCost of a billion tokens, at this price of a GPU:\n\n" +
+         report::table_of(results, {&*cost}, price(asked));
+}
+
 Options simulate_options() {
   Options options("stratagem simulate", "Predict time and memory of every run of a scenario.");
   options.text("scenario", "scenario file");
   options.text("json", "write the results as JSON");
+  options.text("csv", "write all columns of all runs as CSV");
   options.text("report", "write a page with tables and pictures as one HTML file");
   options.text("trace", "write a Perfetto trace of one run");
   options.text("program", "write the lowered program of one run as text");
@@ -37,6 +87,9 @@ Options simulate_options() {
                "with --program: write the programs of all runs into that folder, a file each, and "
                "simulate none");
   options.text("run", "the run to trace or write (default: the first)", "");
+  options.texts("columns", "print these columns alone, of: " + column_names());
+  options.real("price",
+               "what a GPU costs for an hour: gives the column \"cost\" of a billion tokens");
   options.flag("accuracy", "print what was measured beside what is predicted, as Markdown");
   options.flag("no-remedies", "do not look for changes with which runs fit that do not");
   options.flag("why",
@@ -133,11 +186,16 @@ int run_simulate(const std::vector<std::string>& line) {
   if (asked.has("run") && !asked.has("trace") && !asked.has("program"))
     throw UsageError("--run chooses the run for --trace or --program, and neither is given");
   const int threads = jobs(asked);
+  price(asked);
+  if (asked.has("columns")) chosen_columns(asked);
   if (asked.has("expanded")) return write_programs(asked);
   const study::Scenario scenario = changed_scenario(asked);
   auto [results, outputs, pictures] = simulate_all(scenario, asked);
   if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, threads);
   if (asked.has("why")) find_gains(results, threads);
+  if (asked.has("csv")) {
+    outputs.insert(outputs.begin(), {asked.text("csv"), report::csv_of(results, price(asked))});
+  }
   if (asked.has("report")) {
     const std::string page = report::simulated_page(scenario, results, pictures);
     outputs.insert(outputs.begin(), {asked.text("report"), page, " (open it in a browser)"});
@@ -147,11 +205,7 @@ int run_simulate(const std::vector<std::string>& line) {
     outputs.insert(outputs.begin(), {asked.text("json"), text});
   }
   check_outputs(outputs, files_of(scenario));
-  fmt::print(for_people(outputs), "{}{}",
-             asked.has("accuracy") ? report::accuracy(results)
-             : asked.has("memory") ? report::memory_table(results)
-                                   : report::table(scenario, results),
-             why(results));
+  fmt::print(for_people(outputs), "{}{}", printed(scenario, results, asked), why(results));
   write_below(outputs);
   return conclude(study::refusals(results), study::failures(results));
 }

@@ -1,5 +1,5 @@
 // A model's config.json of Hugging Face's transformers.
-#include <functional>
+#include <algorithm>
 #include <map>
 
 #include "base/input_error.hpp"
