@@ -54,6 +54,18 @@ std::vector<const report::RunColumn*> chosen_columns(const Arguments& asked) {
   return chosen;
 }
 
+/// Leaves the run that was named, or the variants that a grid made of it.
+void keep_alone(study::Scenario& scenario, const Arguments& asked) {
+  const std::string name = asked.text("run");
+  std::vector<study::Run> kept;
+  for (study::Run& run : scenario.runs) {
+    if (run.name == name || (asked.has("grid") && run.name.starts_with(name + ", ")))
+      kept.push_back(std::move(run));
+  }
+  if (kept.empty()) chosen_run(scenario, asked);  // says which names there are
+  scenario.runs = std::move(kept);
+}
+
 std::optional<double> price(const Arguments& asked) {
   if (!asked.has("price")) return std::nullopt;
   if (!(asked.real("price") > 0) || asked.real("price") > 1e6)
@@ -86,7 +98,10 @@ Options simulate_options() {
   options.flag("expanded",
                "with --program: write the programs of all runs into that folder, a file each, and "
                "simulate none");
-  options.text("run", "the run to trace or write (default: the first)", "");
+  options.text("run",
+               "the run to trace or write (default: the first); without --trace and --program, the "
+               "only one to simulate",
+               "");
   options.texts("columns", "print these columns alone, of: " + column_names());
   options.real("price",
                "what a GPU costs for an hour: gives the column \"cost\" of a billion tokens");
@@ -134,7 +149,8 @@ struct All {
 };
 
 All simulate_all(const study::Scenario& scenario, const Arguments& asked) {
-  const study::Run& chosen = chosen_run(scenario, asked);
+  const bool one = asked.has("trace") || asked.has("program");
+  const study::Run& chosen = one ? chosen_run(scenario, asked) : scenario.runs.front();
   All all;
   using sim::Repeats;
   const auto options_of = [&](const study::Run& run) {
@@ -183,13 +199,12 @@ int run_simulate(const std::vector<std::string>& line) {
   Options options = simulate_options();
   const Arguments asked(options, line);
   if (asked.helped()) return done;
-  if (asked.has("run") && !asked.has("trace") && !asked.has("program"))
-    throw UsageError("--run chooses the run for --trace or --program, and neither is given");
   const int threads = jobs(asked);
   price(asked);
   if (asked.has("columns")) chosen_columns(asked);
   if (asked.has("expanded")) return write_programs(asked);
-  const study::Scenario scenario = changed_scenario(asked);
+  study::Scenario scenario = changed_scenario(asked);
+  if (asked.has("run") && !asked.has("trace") && !asked.has("program")) keep_alone(scenario, asked);
   auto [results, outputs, pictures] = simulate_all(scenario, asked);
   if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, threads);
   if (asked.has("why")) find_gains(results, threads);

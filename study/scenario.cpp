@@ -321,13 +321,15 @@ void read_parts(Run& run, const JsonReader& reader) {
   const auto check = [&] {
     if (!run.refused) can_be(run, [&] { check_gpus(run, reader); });
   };
-  read(run.strategy, [&] { run.options = strategies::read_options(run.strategy); });
-  run.batch.ranks = run.options.data;
+  std::optional<int> gpus;
   read(cluster, [&] {
     ClusterChoice choice = read_cluster(cluster);
     run.cluster = std::move(choice.cluster);
     run.gpus = choice.gpus;
+    if (!plan_replaces_strategy(reader)) gpus = choice.gpus;
   });
+  read(run.strategy, [&] { run.options = strategies::read_options(run.strategy, gpus); });
+  run.batch.ranks = run.options.data;
   if (plan_replaces_strategy(reader)) read(model, [&] { read_plan(run, reader, model); });
   if (!run.plan) check();
   read(training, [&] { read_training(run, training); });

@@ -53,7 +53,8 @@ Strategy data_parallel() {
   using G = GradientReduction;
   constexpr auto gradients = &Options::gradients;
   return {{{"data", &Options::data, whole(1),
-            "data parallelism: ranks that hold the whole model and divide the batch"},
+            "data parallelism: ranks that hold the whole model and divide the batch",
+            "as many as the other degrees leave of the GPUs"},
            {"overlap_gradients", within(gradients, &G::overlap), flag(),
             "reduce gradients during the last backward pass, on a stream of their own; without "
             "`bucket` there is one reduction, at its end, and nothing to overlap with",

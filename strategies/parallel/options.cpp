@@ -95,9 +95,11 @@ std::string path_at(Options& options, const void* place) {
   return path;
 }
 
-Options read_options(const JsonReader& reader) {
+Options read_options(const JsonReader& reader, std::optional<int> gpus) {
   Options options;
   for (const Strategy& entry : all()) options = read_object(entry.options, reader, options);
+  if (gpus && !reader.has("data") && *gpus % options.devices() == 0)
+    options.data = *gpus / options.devices();
   for (const Strategy& entry : all()) {
     if (entry.complete != nullptr) entry.complete(options, reader);
   }

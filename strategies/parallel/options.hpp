@@ -172,8 +172,9 @@ std::string path_of(Members... members) {
   return path_at(options, &(options.*....*members));
 }
 
-/// Reads a strategy object by the declarations of all strategies, and lets each complete it; throws
-/// InputError.
-Options read_options(const JsonReader& reader);
+/// Reads a strategy object by the declarations of all strategies, and lets each complete it. Of so
+/// many GPUs those that the other degrees leave are data ranks, if it does not say how many and that
+/// is a whole number. Throws InputError.
+Options read_options(const JsonReader& reader, std::optional<int> gpus = {});
 
 }  // namespace stratagem::strategies

@@ -42,7 +42,7 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("simulate a.json b.json", "b.json");
   is_usage("simulate a.json --trace t.json --run five", "no run named \"five\" in a.json");
   is_usage("simulate a.json --trace t.json --run fuor", "did you mean \"four\"?");
-  is_usage("simulate a.json --run four", "--run chooses the run for --trace or --program");
+  is_usage("simulate a.json --run fuor", "did you mean \"four\"?");
   is_usage("simulate a.json --jobs 0", "--jobs: expected at least 1, found 0");
   is_usage("options wheels", "no part \"wheels\"; there is strategy, model, rules, search, gpt");
   is_usage("validate", "missing scenarios");

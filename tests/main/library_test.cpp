@@ -1,4 +1,6 @@
 // Names of profiles and stacks, and what the program tells of itself.
+#include <algorithm>
+
 #include "tests/main/executable.hpp"
 
 namespace stratagem {
@@ -74,6 +76,12 @@ TEST_CASE("settings of the command line change the runs") {
   const Ran ran = run("simulate a.json --grid micro_batch=1,2 --set optimizer=sgd", folder);
   REQUIRE(ran.exit == 0);
   CHECK_THAT(ran.out, ContainsSubstring("alone, micro_batch 2"));
+  // One run alone, or what a grid makes of it.
+  const std::string alone = run("simulate a.json --run four --columns idle", folder).out;
+  CHECK(std::ranges::count(alone, '\n') == 2);
+  const std::string grid =
+      run("simulate a.json --run four --grid micro_batch=1,2 --columns idle", folder).out;
+  CHECK(std::ranges::count(grid, '\n') == 3);
   const Ran slip = run("simulate a.json --set precision=float16", folder);
   CHECK(slip.exit == 1);
   CHECK_THAT(slip.err, ContainsSubstring("did you mean \"fp16\"?"));

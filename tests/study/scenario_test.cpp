@@ -156,6 +156,24 @@ TEST_CASE("an error of settings over a run says where the run stands") {
         "/runs/1/strategy/layers_per_stage");
 }
 
+TEST_CASE("data ranks that nobody counts are those that the other degrees leave") {
+  const auto data = [](const std::string& strategy, int gpus) {
+    const TemporaryFolder folder;
+    folder.write("a.json", with(small_scenario(), R"("runs": [)",
+                                R"("runs": [{"name": "left", "cluster": {"gpus": )" +
+                                    std::to_string(gpus) + R"(}, "strategy": )" + strategy + "},"));
+    const auto run = study::read_scenario((folder.path() / "a.json").string()).runs.front();
+    return run.refused ? 0 : run.options.data;
+  };
+  CHECK(data("{}", 4) == 4);
+  CHECK(data(R"({"tensor": 2})", 4) == 2);
+  CHECK(data(R"({"tensor": 2, "pipeline": 2})", 4) == 1);
+  CHECK(data(R"({"tensor": 2, "data": 2})", 4) == 2);
+  CHECK(data(R"({"tensor": 2, "data": 1})", 4) == 0);  // what is said counts
+  CHECK(data(R"({"tensor": 4})", 6) == 0);
+  CHECK(data(R"({"expert": 2, "data": 4})", 4) == data(R"({"expert": 2})", 4));
+}
+
 TEST_CASE("a batch divides into micro-batches of every data-parallel rank") {
   const study::Scenario scenario = read(small_scenario());
   CHECK(scenario.runs[0].batch.micro_batches == 4);  // 8 = 1 rank * 2 samples * 4
