@@ -70,7 +70,7 @@ std::string text_of(const imports::Settings& settings) {
   std::string text = notes_text("Assumed:", settings.assumed) +
                      notes_text("Not in the scenario, though it may act:", settings.left_out);
   if (settings.no_matter.empty()) return text;
-  return text + report::wrapped(fmt::format("Acts on neither time nor memory: {}",
+  return text + report::wrapped(fmt::format("Taken to act on neither time nor memory: {}",
                                             fmt::join(settings.no_matter, "; ")),
                                 2);
 }

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::string_view no_matter[] = {
     "steps_per_print",
-    "wall_clock_breakdown",
     "dump_state",
     "scheduler.*",
     "optimizer.params.*",
@@ -21,7 +20,6 @@ constexpr std::string_view no_matter[] = {
     "csv_monitor.*",
     "comms_logger.*",
     "flops_profiler.*",
-    "gradient_clipping",
     "fp16.loss_scale*",
     "fp16.initial_scale_power",
     "fp16.hysteresis",
@@ -30,15 +28,16 @@ constexpr std::string_view no_matter[] = {
     "zero_allow_untested_optimizer",
     "zero_force_ds_cpu_optimizer",
     "checkpoint.*",
-    "data_types.*",
     "prescale_gradients",
     "gradient_predivide_factor",
     "memory_breakdown",
     "zero_optimization.elastic_checkpoint",
     "zero_optimization.stage3_gather_16bit_weights_on_model_save",
-    "zero_optimization.ignore_unused_parameters",
-    "zero_optimization.round_robin_gradients"};
+    "zero_optimization.ignore_unused_parameters"};
 constexpr Missing missing[] = {
+    {"gradient_clipping", "the stack says whether gradients are clipped"},
+    {"wall_clock_breakdown", "the stack says where hosts wait for devices"},
+    {"zero_optimization.round_robin_gradients", "gradients leave for the host in their order"},
     {"zero_optimization.contiguous_gradients", "gradients have buffers of their own here"},
     {"zero_optimization.reduce_scatter", "gradients are reduced to shards"},
     {"zero_optimization.allgather_*", "parameters are gathered after the step, whole"},
@@ -88,8 +87,8 @@ void read_zero(Said& said, Settings& settings) {
   settings.strategy.set("zero", zero);
   const auto overlaps = said.take(of + "overlap_comm");
   if (overlaps) settings.strategy.set("overlap_gradients", *overlaps == "true");
-  if (const auto elements = said.take(of + "reduce_bucket_size"); elements && *elements != "auto")
-    settings.strategy.set("bucket", fmt::format("{} MB", 2 * std::stod(*elements) / 1e6));
+  if (const auto elements = number(said, of + "reduce_bucket_size"))
+    settings.strategy.set("bucket", fmt::format("{} MB", 2.0 * *elements / 1e6));
   const std::map<std::string, std::string> places = {{"cpu", "memory"}, {"nvme", "drives"}};
   const std::string optimizer = device(said, "offload_optimizer");
   const std::string parameters = device(said, "offload_param");
@@ -110,9 +109,11 @@ Settings read(const std::string& text, const std::string& file) {
   read_zero(said, settings);
   const bool bf16 = said.take("bf16.enabled").value_or("false") == "true";
   const bool fp16 = said.take("fp16.enabled").value_or("false") == "true";
-  // BF16_Optimizer, which is without ZeRO 2 and 3, adds gradients up in fp32.
+  // Without ZeRO gradients of bf16 are added up in fp32 (get_data_types of runtime/engine.py).
   const int stage = said.number("zero_optimization.stage", 0).value_or(0);
-  if (bf16) settings.training.set("precision", stage < 2 ? "bf16-fp32-gradients" : "bf16");
+  const std::string sums =
+      said.take("data_types.grad_accum_dtype").value_or(stage == 0 ? "fp32" : "bf16");
+  if (bf16) settings.training.set("precision", sums == "fp32" ? "bf16-fp32-gradients" : "bf16");
   if (fp16 && !bf16) settings.training.set("precision", "fp16");
   if (const auto type = said.take("optimizer.type")) {
     const std::map<std::string, std::string> ours = {

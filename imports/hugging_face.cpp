@@ -18,12 +18,10 @@ constexpr std::string_view no_matter[] = {"_*",
                                           "*_token_id",
                                           "bos_*",
                                           "eos_*",
-                                          "gradient_checkpointing",
                                           "init_std",
                                           "initializer_range",
                                           "layer_norm_eps*",
                                           "layer_norm_epsilon",
-                                          "layerdrop",
                                           "output_*",
                                           "pretraining_tp",
                                           "prefix",
@@ -38,7 +36,6 @@ constexpr std::string_view no_matter[] = {"_*",
                                           "initializer_factor",
                                           "n_ctx",
                                           "scale_attn_weights",
-                                          "head_dim",
                                           "max_window_layers"};
 constexpr Missing missing[] = {
     {"sliding_window", "attention is over all earlier tokens"},
@@ -88,8 +85,7 @@ void read_gpt(Said& said, Settings& settings) {
   bool dropout = false;
   for (const char* name : {"resid_pdrop", "embd_pdrop", "attn_pdrop", "dropout",
                            "attention_dropout", "activation_dropout"}) {
-    const auto share = said.take(name);
-    dropout = dropout || (share && std::stod(*share) > 0);
+    dropout = dropout || said.real(name).value_or(0) > 0;
   }
   settings.model.set("dropout", dropout).set("attention", "fused");
   if (!said.flag("tie_word_embeddings") && said.has("tie_word_embeddings"))
@@ -126,6 +122,12 @@ Settings read(const std::string& text, const std::string& file) {
     if (const auto value = said.number(theirs)) settings.model.set(ours, *value);
   }
   names.family == "gpt" ? read_gpt(said, settings) : read_llama(said, settings);
+  expect(said, settings, "gradient_checkpointing", {"false"}, "say it as \"recompute\"");
+  expect(said, settings, "layerdrop", {"0.0", "0"}, "no layer is left out");
+  const auto hidden = said.number("hidden_size"), heads = said.number("num_attention_heads");
+  if (hidden && heads)
+    expect(said, settings, "head_dim", {std::to_string(*hidden / *heads)},
+           "a head has its share of the hidden size");
   settings.assumed.push_back({"sequence", "the longest that the model takes"});
   if (const auto dtype = said.take("torch_dtype")) {
     const std::map<std::string, std::string> precisions = {

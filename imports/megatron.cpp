@@ -20,7 +20,6 @@ constexpr std::string_view no_matter[] = {"*ckpt*",
                                           "adam-beta*",
                                           "adam-eps",
                                           "async-save",
-                                          "clip-grad",
                                           "data-*",
                                           "dataloader-type",
                                           "decoupled-*",
@@ -72,7 +71,6 @@ constexpr std::string_view no_matter[] = {"*ckpt*",
                                           "weight-decay*",
                                           "node-rank",
                                           "rerun-mode",
-                                          "attention-softmax-in-fp32",
                                           "start-weight-decay",
                                           "end-weight-decay",
                                           "check-weight-hash*"};
@@ -80,6 +78,8 @@ constexpr std::string_view no_matter[] = {"*ckpt*",
 /// What acts, and why it is not in a scenario.
 constexpr Missing missing[] = {
     Missing{"tp-comm-overlap*", "collectives of tensor ranks run beside nothing here"},
+    Missing{"clip-grad", "the stack says whether gradients are clipped"},
+    Missing{"attention-softmax-in-fp32", "softmax reads and writes the products' type"},
     Missing{"deterministic-mode", "kernels that are always the same may be slower"},
     Missing{"no-gradient-accumulation-fusion", "the stack says how gradients are added up"},
     Missing{"no-masked-softmax-fusion", "the stack says what is fused"},
@@ -202,8 +202,8 @@ class Megatron {
     copy("moe-router-topk", settings_.model, "experts_per_token");
     copy("moe-layer-freq", settings_.model, "moe_every");
     copy("expert-model-parallel-size", settings_.strategy, "expert");
-    if (const auto factor = words_.take("moe-expert-capacity-factor"))
-      settings_.model.set("capacity_factor", std::stod(*factor));
+    if (const auto factor = words_.real("moe-expert-capacity-factor"))
+      settings_.model.set("capacity_factor", *factor);
   }
 
   void read_training() {

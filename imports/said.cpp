@@ -139,15 +139,23 @@ bool Said::flag(const std::string& name) {
   return value && *value != "false";
 }
 
-std::optional<int> Said::number(const std::string& name, int least) {
+std::optional<double> Said::real(const std::string& name) {
   const std::optional<std::string> word = take(name);
   if (!word) return std::nullopt;
   char* end = nullptr;
-  const double value = std::strtod(word->c_str(), &end);  // 5e7 is a whole number, too
-  const bool whole = !word->empty() && *end == '\0' && value == std::floor(value);
-  if (!whole || value < least || value > 2e9)
-    throw InputError("", "/" + name, fmt::format("a whole number of at least {}", least), *word);
-  return static_cast<int>(value);
+  const double value = std::strtod(word->c_str(), &end);
+  if (word->empty() || *end != '\0' || !std::isfinite(value))
+    throw InputError("", "/" + name, "a number", *word);
+  return value;
+}
+
+std::optional<int> Said::number(const std::string& name, int least) {
+  const std::optional<double> value = real(name);  // 5e7 is a whole number, too
+  if (!value) return std::nullopt;
+  if (*value != std::floor(*value) || *value < least || *value > 2e9)
+    throw InputError("", "/" + name, fmt::format("a whole number of at least {}", least),
+                     *take(name));
+  return static_cast<int>(*value);
 }
 
 std::vector<Said::Value> Said::left() const {

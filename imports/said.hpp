@@ -27,6 +27,8 @@ class Said {
   bool flag(const std::string& name);
   /// Throws InputError if it is there and no whole number of at least `least`.
   std::optional<int> number(const std::string& name, int least = 1);
+  /// Throws InputError if it is there and no number.
+  std::optional<double> real(const std::string& name);
 
   struct Value {
     std::string name;

@@ -71,7 +71,8 @@ Json schema_of_models() {
   Json published = Json::array();
   for (const Preset& preset : presets()) published.push(preset.name);
   const std::string gives =
-      "a published model: gives all keys, those beside it change them; stratagem list models lists them";
+      "a published model: gives all keys, those beside it change them; stratagem list models lists "
+      "them";
   Json properties =
       Json::object()
           .set("preset", Json::object().set("enum", published).set("description", gives))

@@ -42,8 +42,8 @@ bool is_optimizer(const program::Task& task) {
   return kernel != nullptr && kernel->kind == cost::KernelKind::optimizer;
 }
 
-/// A steady period that another one follows, as sim::Metrics has it: from the end of an iteration to
-/// the end of the next.
+/// A steady period that another one follows, as sim::Metrics has it: from one iteration's end to the
+/// next one's.
 struct Period {
   explicit Period(const sim::Timeline& timeline) {
     const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
@@ -55,7 +55,7 @@ struct Period {
   Instant to;
 };
 
-/// What one actor computes in a period, by cell; what is outside of cells, as it follows each other.
+/// What one actor computes in a period, by cell; what is outside of cells, as one follows another.
 class ActorBars {
  public:
   ActorBars(const program::Program& program, const sim::Timeline& timeline, std::size_t actor,

@@ -174,6 +174,34 @@ TEST_CASE("words of scripts are found as a shell would see them") {
   CHECK_THROWS_AS(Said::arguments("--num-layers many").number("num-layers"), InputError);
 }
 
+TEST_CASE("DeepSpeed adds gradients of bf16 up in fp32 without ZeRO, or where it is told to") {
+  const auto precision = [](const std::string& more) {
+    const Settings settings =
+        read(R"({"train_batch_size": 8, "bf16": {"enabled": true})" + more + "}");
+    return JsonReader::from_text(settings.training.text(), "").at("precision").text();
+  };
+  CHECK(precision("") == "bf16-fp32-gradients");
+  CHECK(precision(R"(, "zero_optimization": {"stage": 1})") == "bf16");
+  CHECK(precision(
+            R"(, "zero_optimization": {"stage": 2}, "data_types": {"grad_accum_dtype": "fp32"})") ==
+        "bf16-fp32-gradients");
+}
+
+TEST_CASE(
+    "heads of another width than their share are left out, and words that are no numbers refused") {
+  const auto left_out = [](const std::string& head_dim) {
+    const Settings settings = read(R"({"model_type": "llama", "hidden_size": 64,
+      "num_attention_heads": 4, "head_dim": )" +
+                                   head_dim + "}");
+    return settings.left_out.size();
+  };
+  CHECK(left_out("16") == 0);
+  CHECK(left_out("32") == 1);
+  CHECK_THROWS_AS(read(R"({"model_type": "gpt2", "resid_pdrop": "much"})"), InputError);
+  CHECK_THROWS_AS(read("--num-layers 2 --hidden-size 64 --moe-expert-capacity-factor much"),
+                  InputError);
+}
+
 TEST_CASE("what nobody says is assumed, and what is set is not") {
   const std::string text = read_file(folder + "llama_3_70b.json");
   const Imported imported = scenario_of(

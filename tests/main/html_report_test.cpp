@@ -139,16 +139,5 @@ TEST_CASE("a report of measurements shows their errors") {
   check_figures(page, group.at("statistics").elements(), {"median_error", "count"});
 }
 
-TEST_CASE("a report needs no network, and is the same each time") {
-  const TemporaryFolder folder;
-  folder.write("a.json", small_scenario());
-  REQUIRE(run("simulate a.json --report one.html", folder).exit == 0);
-  REQUIRE(run("simulate a.json --report two.html --jobs=1", folder).exit == 0);
-  const std::string page = folder.read("one.html");
-  CHECK(page == folder.read("two.html"));
-  for (const char* elsewhere : {"src=\"", "<link", "@import", "fetch("})
-    CHECK(page.find(elsewhere) == std::string::npos);
-}
-
 }  // namespace
 }  // namespace stratagem
