@@ -82,9 +82,7 @@ Busy busy_in(const Program& program, const Timeline& timeline, std::size_t actor
 }
 
 void measure_overlap(Metrics& result, const Program& program, const Timeline& timeline) {
-  // A period that another follows, since what overlaps the next iteration would else be missing.
-  const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
-  const std::size_t number = std::max<std::size_t>(last, 2) - 1;
+  const std::size_t number = measured_iteration(timeline);
   const auto period = static_cast<double>(
       (timeline.iteration_ends[number] - timeline.iteration_ends[number - 1]).count);
   double devices = 0;
@@ -188,6 +186,11 @@ MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::si
 MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::size_t actor,
                        const std::vector<MemoryChange>& by_task) {
   return highest_of(residents_of(program, timeline, actor), by_task, order_of_time(by_task));
+}
+
+std::size_t measured_iteration(const Timeline& timeline) {
+  const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
+  return std::max<std::size_t>(last, 2) - 1;
 }
 
 Metrics metrics(const Program& program, const Timeline& timeline) {

@@ -61,6 +61,10 @@ struct Metrics {
   bool steady = false;
 };
 
+/// The iteration from whose predecessor's end to its own end bubbles and exposed communication are
+/// measured: one that another follows, since what overlaps the next one would else be missing.
+std::size_t measured_iteration(const Timeline& timeline);
+
 Metrics metrics(const program::Program& program, const Timeline& timeline);
 /// With the peaks of all actors.
 Metrics metrics(const program::Program& program, const Timeline& timeline,

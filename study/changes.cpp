@@ -8,7 +8,6 @@
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
-#include "base/json_reader.hpp"
 #include "model/zoo/all.hpp"
 #include "model/zoo/presets.hpp"
 #include "strategies/parallel/all.hpp"
@@ -141,6 +140,16 @@ std::vector<Variant> variants(const std::vector<KeyValues>& changes) {
     all = std::move(more);
   }
   return all;
+}
+
+JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& first,
+                  const std::string& baseline) {
+  Json settings = variant.settings;
+  settings.set("name", run.at("name").text() + variant.suffix);
+  const auto own = run.find("baseline");
+  const std::string relative = own ? own->text() : baseline;
+  if (!relative.empty()) settings.set("baseline", relative + first.suffix);
+  return JsonReader::from_text(settings.text(), run.file(), run.path()).over(run);
 }
 
 std::string set_in_all(const std::vector<KeyValues>& changes) {

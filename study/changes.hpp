@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
 
 namespace stratagem::study {
@@ -29,6 +30,11 @@ struct Variant {
 /// Every combination of values; the last change varies fastest. Suffixes name keys of several
 /// values. A change of `model.preset` sets all keys of the preset.
 std::vector<Variant> variants(const std::vector<KeyValues>& changes);
+
+/// A run with a variant's settings over its own, its suffix behind the run's name; compared with the
+/// `first` variant of its baseline, or of `baseline` if it names none.
+JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& first,
+                  const std::string& baseline);
 
 /// Keys with one value, which all variants have: "strategy.tensor 4, training.precision bf16".
 std::string set_in_all(const std::vector<KeyValues>& changes);

@@ -438,17 +438,6 @@ Run with_settings(const Run& run, const Json& changes) {
 
 namespace {
 
-/// A run with a variant's settings over its own; compared with the `first` variant of its baseline.
-JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& first,
-                  const std::string& baseline) {
-  Json settings = variant.settings;
-  settings.set("name", run.at("name").text() + variant.suffix);
-  const auto own = run.find("baseline");
-  const std::string relative = own ? own->text() : baseline;
-  if (!relative.empty()) settings.set("baseline", relative + first.suffix);
-  return JsonReader::from_text(settings.text(), run.file(), run.path()).over(run);
-}
-
 Scenario scenario_of(const std::string& file, const std::optional<cost::Profile>& instead,
                      const std::vector<KeyValues>& changes) {
   const JsonReader reader = JsonReader::from_file(file);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/html_text.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/fit/report.hpp"
 
@@ -12,29 +13,6 @@ namespace {
 
 constexpr double side = 420;
 constexpr double margin = 56;
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += letter;
-    }
-  }
-  return safe;
-}
 
 /// Powers of ten around all times, so that both axes are alike.
 struct Scale {
@@ -85,7 +63,7 @@ std::string picture(const Judgement& judgement) {
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{}: measured {}, fitted {:+.1f} "
         "%{}</title></circle>\n",
         margin + scale.along(time), margin + side - scale.along(fitted * time),
-        escaped(point.shape), to_text(point.time), 100 * (fitted - 1), left_out);
+        html_text(point.shape), to_text(point.time), 100 * (fitted - 1), left_out);
   }
   return svg + "</svg>\n";
 }
@@ -95,7 +73,7 @@ std::string section(const Quality& quality, const cost::Evidence& evidence) {
       "<section><h2>{}</h2><p>{}</p><p>{} points, {} families of shapes, {} constants. Median "
       "error "
       "{:.1f} %",
-      escaped(quality.what), escaped(evidence.source), quality.judgement.points.size(),
+      html_text(quality.what), html_text(evidence.source), quality.judgement.points.size(),
       evidence.families, evidence.parameters, 100 * quality.median_error);
   if (evidence.all.fit.points > 0) {
     text += fmt::format(
@@ -118,7 +96,7 @@ std::string html_report(const Fit& fit) {
       ".equal{{stroke:#888;stroke-dasharray:4 3}}circle{{fill:#1663a6;fill-opacity:.5}}</style>"
       "</head><body>\n<h1>Fits of {0}</h1>\n<p>Every point is one measured time: to the right "
       "measured, upwards fitted, both logarithmic. On the dashed line they are equal.</p>\n",
-      escaped(fit.profile.name));
+      html_text(fit.profile.name));
   for (const Quality& quality : fit.qualities) {
     if (const cost::Evidence* evidence = evidence_of(fit, quality); evidence != nullptr)
       page += section(quality, *evidence);

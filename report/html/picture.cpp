@@ -42,18 +42,16 @@ bool is_optimizer(const program::Task& task) {
   return kernel != nullptr && kernel->kind == cost::KernelKind::optimizer;
 }
 
-/// A steady period that another one follows, as sim::Metrics has it: from one iteration's end to the
-/// next one's.
+/// The one in which sim::metrics() measures bubbles.
 struct Period {
-  explicit Period(const sim::Timeline& timeline) {
-    const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
-    const std::size_t number = std::max<std::size_t>(last, 2) - 1;
-    from = timeline.iteration_ends[number - 1];
-    to = timeline.iteration_ends[number];
-  }
   Instant from;
   Instant to;
 };
+
+Period period_of(const sim::Timeline& timeline) {
+  const std::size_t number = sim::measured_iteration(timeline);
+  return {timeline.iteration_ends[number - 1], timeline.iteration_ends[number]};
+}
 
 /// What one actor computes in a period, by cell; what is outside of cells, as one follows another.
 class ActorBars {
@@ -159,7 +157,7 @@ Json categories() {
 /// devices have no bars.
 void add_devices(Json& json, const study::Simulated& simulated) {
   const sim::Timeline& timeline = simulated.timeline;
-  const Period period(timeline);
+  const Period period = period_of(timeline);
   const Seconds tick = to_seconds(period.to - period.from) / ticks_per_iteration;
   Json list = Json::array();
   double optimizer = 0, devices = 0;
