@@ -2,6 +2,7 @@
 #include "cost/collectives.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "base/input_error.hpp"
@@ -22,7 +23,7 @@ Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConst
 
 Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
                          const std::string& version)
-    : cluster_(cluster), constants_(constants) {
+    : cluster_(cluster), constants_(constants), port_shares_(cluster, constants, version) {
   if (cluster.design().on_processors()) check_processors(version);
   if (version.empty()) return;
   nccl_ = &nccl::constants_of(version);
@@ -51,6 +52,7 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
   if (found == alike.routes.end()) {
     std::vector<Alike::Placed> kept;
     for (Routed& routed : find_routes(kind, payloads, alike)) {
+      crowd_ports(kind, ranks, routed.route);
       std::vector<topology::LinkId> links;
       for (const LinkLoad& load : routed.route.loads) links.push_back(load.direction.link);
       kept.push_back({std::move(routed), topology::placed(cluster_, alike.footprint, links)});
@@ -61,6 +63,16 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
   result.reserve(found->second.size());
   for (const Alike::Placed& route : found->second) result.push_back(moved(route, here));
   return result;
+}
+
+void Collectives::crowd_ports(CollectiveKind kind, const std::vector<int>& ranks, Route& route) {
+  if (cluster_.design().reductions.empty() || kind == CollectiveKind::send) return;
+  std::set<int> servers;
+  for (const int rank : ranks) servers.insert(cluster_.node_of(rank));
+  const double share = port_shares_.at(static_cast<int>(servers.size()));
+  for (LinkLoad& load : route.loads) {
+    if (is_port(cluster_, load.direction.link)) load.load /= share;
+  }
 }
 
 Routed Collectives::moved(const Alike::Placed& route, const topology::Footprint& to) const {

@@ -10,6 +10,7 @@
 #include "cost/all_to_all.hpp"
 #include "cost/nccl/communicator.hpp"
 #include "cost/nccl/tuning.hpp"
+#include "cost/port_shares.hpp"
 #include "cost/profile.hpp"
 #include "cost/ring.hpp"
 #include "topology/cluster.hpp"
@@ -88,6 +89,8 @@ class Collectives {
                                   Alike& alike);
   std::vector<Routed> nccl_routes(CollectiveKind kind, const std::vector<Bytes>& payloads,
                                   Alike& alike);
+  /// Takes more of the ports where collectives between so many servers were measured to be slower.
+  void crowd_ports(CollectiveKind kind, const std::vector<int>& ranks, Route& route);
   [[nodiscard]] Routed moved(const Alike::Placed& route, const topology::Footprint& to) const;
   /// nullptr where a formula holds. Throws InputError for a kind that was not measured where others
   /// were.
@@ -104,6 +107,7 @@ class Collectives {
   CollectiveConstants constants_;
   const nccl::Constants* nccl_ = nullptr;  ///< none: closed form
   std::optional<nccl::Communicators> communicators_;
+  PortShares port_shares_;
   std::map<std::vector<int>, Alike> alike_;  ///< by shape
 };
 

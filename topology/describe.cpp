@@ -95,6 +95,16 @@ std::string drives_text(const NodeDesign& design) {
       drives.source.empty() ? "" : ": " + drives.source);
 }
 
+/// Empty where none was measured.
+std::string reductions_text(const NodeDesign& design) {
+  std::string text;
+  for (const MeasuredReduction& one : design.reductions) {
+    text += fmt::format("measured all-reduce of {} on {} servers: {} of bus bandwidth\n  {}\n",
+                        to_text(one.payload), one.servers, to_text(one.bus_bandwidth), one.source);
+  }
+  return text;
+}
+
 /// One row for each run of neighbouring GPUs, or ranks on processors, that look alike.
 std::string gpu_rows(const Cluster& cluster) {
   const NodeDesign& design = cluster.design();
@@ -188,8 +198,9 @@ std::string describe(const Cluster& cluster) {
       "{} of a node:\n{}{}",
       design.name, cluster.nodes(), cluster.nodes() == 1 ? "" : "s", cluster.gpus_per_node(), ranks,
       cluster.gpus(), ranks, design.gpu, contents(design), network(cluster),
-      design.host_memory ? to_text(*design.host_memory) : "not known", drives_text(design),
-      distinct_links(cluster), ranks, gpu_rows(cluster), fabric_text(cluster.fabric()));
+      design.host_memory ? to_text(*design.host_memory) : "not known",
+      drives_text(design) + reductions_text(design), distinct_links(cluster), ranks,
+      gpu_rows(cluster), fabric_text(cluster.fabric()));
 }
 
 }  // namespace stratagem::topology

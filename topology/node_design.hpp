@@ -81,6 +81,15 @@ struct Drives {
   friend bool operator==(const Drives&, const Drives&) = default;
 };
 
+/// What an all-reduce over all GPUs of some servers reached.
+struct MeasuredReduction {
+  int servers = 2;
+  Bytes payload;
+  BytesPerSecond bus_bandwidth;  ///< payload x 2(n-1)/n of n GPUs over the time it took
+  std::string source;
+  friend bool operator==(const MeasuredReduction&, const MeasuredReduction&) = default;
+};
+
 /// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.
 struct NodeDesign {
   std::string name;  ///< "DGX-2H"
@@ -93,6 +102,9 @@ struct NodeDesign {
   /// What its vertices of kind `drive` are; none: it has none that we know of
   /// (topology/drives.hpp).
   std::optional<Drives> drives = {};
+  /// All-reduces measured between such servers, in ascending numbers of them; none: collectives
+  /// between servers are as fast as the ports let them be (cost/port_shares.hpp).
+  std::vector<MeasuredReduction> reductions = {};
   /// Are its ranks shares of processors? Else they are GPUs.
   [[nodiscard]] bool on_processors() const;
   /// How many ranks it has: GPUs, or shares of processors.

@@ -10,6 +10,7 @@
 #include "base/input_error.hpp"
 #include "topology/drives.hpp"
 #include "topology/node_words.hpp"
+#include "topology/reductions.hpp"
 
 namespace stratagem::topology {
 
@@ -149,6 +150,8 @@ NodeFile read_node(const JsonReader& reader) {
                         node.design.vertices.end();
   if (has_nics || reader.has("port")) node.port = read_speed(reader.at("port"));
   if (const auto drives = reader.find("drives")) node.design = read_drives(*drives, node.design);
+  if (const auto reductions = reader.find("all_reduces"))
+    node.design.reductions = read_reductions(*reductions);
   reader.finish();
   check(node, reader);
   return node;

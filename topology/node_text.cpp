@@ -89,6 +89,16 @@ std::string drives_json(const NodeDesign& design) {
   return text + "}";
 }
 
+std::string reductions_text(const std::vector<MeasuredReduction>& measured) {
+  std::vector<std::string> rows;
+  for (const MeasuredReduction& one : measured) {
+    rows.push_back(fmt::format(
+        R"(    {{"servers": {}, "payload": "{} MB", "bus_bandwidth": "{}", "source": {}}})",
+        one.servers, one.payload / 1_MB, exact(one.bus_bandwidth), Json(one.source).text()));
+  }
+  return fmt::format("  \"all_reduces\": [\n{}\n  ]", fmt::join(rows, ",\n"));
+}
+
 std::string port_text(const NetworkSpeed& port) {
   if (!port.name.empty()) return Json(port.name).text();
   return fmt::format(R"({{"bandwidth": "{}", "latency": "{}", "switch_latency": "{}"}})",
@@ -115,6 +125,7 @@ std::string node_text(const NodeFile& node) {
   parts.push_back(vertices_text(node.design));
   if (!node.design.links.empty()) parts.push_back(links_text(node.design));
   if (node.design.drives) parts.push_back(drives_json(node.design));
+  if (!node.design.reductions.empty()) parts.push_back(reductions_text(node.design.reductions));
   return fmt::format("{{\n{}\n}}\n", fmt::join(parts, ",\n"));
 }
 

@@ -107,6 +107,26 @@ TEST_CASE("a port of no known speed has figures of its own") {
   CHECK(parse(node_text(node)).port->port_latency == 3_us);
 }
 
+TEST_CASE("measured all-reduces come in ascending numbers of servers, and go out again") {
+  const std::string measured = with(small, R"("port")", R"("all_reduces": [
+    {"servers": 2, "payload": "1 GB", "bus_bandwidth": "20 GB/s", "source": "a"},
+    {"servers": 8, "payload": "1 GB", "bus_bandwidth": "40 Gb/s", "source": "b"}], "port")");
+  const NodeFile node = parse(measured);
+  REQUIRE(node.design.reductions.size() == 2);
+  CHECK(node.design.reductions[1] ==
+        MeasuredReduction{.servers = 8, .payload = 1_GB, .bus_bandwidth = 5_GBps, .source = "b"});
+  CHECK(parse(node_text(node)).design.reductions == node.design.reductions);
+  const auto of = [&](const std::string& from, const std::string& to) {
+    return complaint(with(measured, from, to));
+  };
+  CHECK_THAT(of(R"("servers": 8)", R"("servers": 2)"), ContainsSubstring("more servers than"));
+  CHECK_THAT(of(R"("servers": 2)", R"("servers": 1)"), ContainsSubstring("2 to"));
+  CHECK_THAT(of("20 GB/s", "0 GB/s"), ContainsSubstring("a bandwidth above 0"));
+  CHECK_THAT(
+      of(R"("payload": "1 GB", "bus_bandwidth": "20)", R"("payload": "0 B", "bus_bandwidth": "20)"),
+      ContainsSubstring("a size above 0"));
+}
+
 TEST_CASE("the memory of a server's processors is what the file says, or not known") {
   CHECK_FALSE(parse(small).design.host_memory);
   const std::string place = R"("port": "HDR",)";

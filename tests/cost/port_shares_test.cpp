@@ -1,0 +1,127 @@
+// Collectives between servers at what was measured: closed forms on small servers, and NCCL's ways.
+#include "cost/port_shares.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cost/collectives.hpp"
+#include "tests/catch.hpp"
+#include "tests/cost/round_constants.hpp"
+#include "topology/presets.hpp"
+
+using namespace stratagem;
+using namespace stratagem::cost;
+
+namespace {
+
+using topology::MeasuredReduction;
+using topology::NodeDesign;
+
+/// Servers of two GPUs with fast links to one adapter of 10 GB/s.
+topology::Cluster pairs(int servers, std::vector<MeasuredReduction> measured) {
+  NodeDesign design{.name = "pair", .gpu = "test", .vertices = {}, .links = {}};
+  const auto a = design.add(topology::VertexKind::gpu, "gpu0");
+  const auto b = design.add(topology::VertexKind::gpu, "gpu1");
+  const auto nic = design.add(topology::VertexKind::nic, "nic0");
+  design.join(a, b, topology::LinkKind::nvlink, 1, 1000_GBps, 1_us);
+  for (const auto gpu : {a, b}) design.join(gpu, nic, topology::LinkKind::pcie, 1, 1000_GBps, 1_us);
+  design.reductions = std::move(measured);
+  return {design, servers, 10_GBps, 1_us};
+}
+
+MeasuredReduction reached(int servers, Bytes payload, BytesPerSecond bandwidth) {
+  return {.servers = servers, .payload = payload, .bus_bandwidth = bandwidth, .source = "test"};
+}
+
+std::vector<int> everyone(const topology::Cluster& cluster) {
+  std::vector<int> ranks(static_cast<std::size_t>(cluster.gpus()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+Seconds alone(CollectiveKind kind, const topology::Cluster& cluster, const std::vector<int>& ranks,
+              Bytes payload, const std::string& nccl = "") {
+  Collectives collectives(cluster, round_constants(), nccl);
+  return collectives.alone(collectives.route(kind, ranks, payload), payload);
+}
+
+Seconds latency(CollectiveKind kind, const topology::Cluster& cluster) {
+  return Collectives(cluster, round_constants()).route(kind, everyone(cluster), 1_GB).latency;
+}
+
+}  // namespace
+
+TEST_CASE("an all-reduce as it was measured takes as long as it did") {
+  for (const int servers : {2, 4, 8}) {
+    const auto cluster = pairs(servers, {reached(servers, 1_GB, 2_GBps)});
+    const double n = cluster.gpus();
+    const Seconds took = 1_GB * (2 * (n - 1) / n) / 2_GBps;
+    CHECK(close(alone(CollectiveKind::all_reduce, cluster, everyone(cluster), 1_GB), took, 1e-12));
+    // Of twice the bytes all but the latency is twice as long.
+    const Seconds fixed = latency(CollectiveKind::all_reduce, cluster);
+    CHECK(close(alone(CollectiveKind::all_reduce, cluster, everyone(cluster), 2_GB) - fixed,
+                (took - fixed) * 2.0, 1e-12));
+  }
+}
+
+TEST_CASE("collectives between servers slow down alike, messages and single servers do not") {
+  const auto slow = pairs(4, {reached(4, 1_GB, 2_GBps)});
+  const auto free = pairs(4, {});
+  const double share = PortShares(slow, round_constants(), "").at(4);
+  CHECK(share < 0.5);
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                    CollectiveKind::all_to_all, CollectiveKind::broadcast}) {
+    const Seconds fixed = latency(kind, slow);
+    CHECK(close((alone(kind, slow, everyone(slow), 1_GB) - fixed) * share,
+                alone(kind, free, everyone(free), 1_GB) - fixed, 1e-12));
+  }
+  CHECK(alone(CollectiveKind::send, slow, {0, 2}, 1_GB) ==
+        alone(CollectiveKind::send, free, {0, 2}, 1_GB));
+  CHECK(alone(CollectiveKind::all_reduce, slow, {0, 1}, 1_GB) ==
+        alone(CollectiveKind::all_reduce, free, {0, 1}, 1_GB));
+}
+
+TEST_CASE("groups of one GPU a server take their part of the ports") {
+  const auto slow = pairs(4, {reached(4, 1_GB, 2_GBps)});
+  const auto free = pairs(4, {});
+  const double share = PortShares(slow, round_constants(), "").at(4);
+  const std::vector<int> group{1, 3, 5, 7};
+  const Route taken =
+      Collectives(slow, round_constants()).route(CollectiveKind::all_reduce, group, 1_GB);
+  const Route plain =
+      Collectives(free, round_constants()).route(CollectiveKind::all_reduce, group, 1_GB);
+  REQUIRE(taken.loads.size() == plain.loads.size());
+  for (std::size_t i = 0; i < taken.loads.size(); ++i) {
+    const bool port = is_port(slow, taken.loads[i].direction.link);
+    CHECK(close(taken.loads[i].load * (port ? share : 1), plain.loads[i].load, 1e-12));
+  }
+}
+
+TEST_CASE("shares lie between those of the measured numbers of servers") {
+  const auto cluster = pairs(16, {reached(4, 10_GB, 8_GBps), reached(16, 10_GB, 2_GBps)});
+  PortShares shares(cluster, round_constants(), "");
+  CHECK(shares.at(1) == 1);
+  CHECK(shares.at(2) == shares.at(4));
+  CHECK(close(shares.at(8), (shares.at(4) + shares.at(16)) / 2, 1e-12));
+  CHECK(shares.at(64) == shares.at(16));
+  CHECK(shares.at(16) < shares.at(8));
+}
+
+TEST_CASE("measured faster than the ports, or than latencies alone, says nothing of them") {
+  for (const Bytes payload : {1_GB, 1_B}) {
+    const auto cluster = pairs(4, {reached(4, payload, 1000_GBps)});
+    CHECK(PortShares(cluster, round_constants(), "").at(4) == 1);
+  }
+}
+
+TEST_CASE("NCCL's all-reduces take what was measured, too") {
+  const topology::Cluster preset =
+      std::ranges::find(topology::presets(), "dgx-a100", &topology::Preset::name)->build(1);
+  topology::NodeDesign design = preset.design();
+  design.reductions = {reached(4, 4_GB, 20_GBps)};
+  const topology::Cluster cluster(design, 8, preset.fabric().design());
+  std::vector<int> ranks(32);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  CHECK(close(alone(CollectiveKind::all_reduce, cluster, ranks, 4_GB, "2.18.6"),
+              4_GB * (2 * 31.0 / 32) / 20_GBps, 1e-9));
+}
