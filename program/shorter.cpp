@@ -210,7 +210,7 @@ int whole_turns(int micro_batches, int step) {
 
 }  // namespace
 
-std::optional<Shorter> shorter(const Program& program, int spare) {
+std::optional<Shorter> shorter(const Program& program, int spare, int turns) {
   if (program.lag > 0 || program.sequences.empty()) return std::nullopt;
   const int micro_batches = micro_batches_of(program);
   Shorter result;
@@ -224,7 +224,7 @@ std::optional<Shorter> shorter(const Program& program, int spare) {
     fewest = std::min(fewest, loop.step * loop.turns);
     result.long_loops.push_back({.loop = number});
   }
-  result.count = whole_turns(std::max(0, fewest - std::max(spare, 2 * step)), step);
+  result.count = whole_turns(std::max(0, fewest - std::max(spare, turns * step)), step);
   if (4 * result.count < micro_batches) return std::nullopt;
   for (std::size_t s = 0; s < program.sequences.size(); ++s) {
     Shortened without(program.sequences[s], result.long_loops[s].loop, micro_batches, result.count);

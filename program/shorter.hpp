@@ -22,13 +22,14 @@ struct Shorter {
   std::vector<LongLoop> long_loops;  ///< by sequence
 };
 
-/// As short as it can be. All long loops keep turns of at least `spare` micro-batches. Empty if
+/// As short as it can be. All long loops keep at least so many `turns`, of at least `spare`
+/// micro-batches. Empty if
 ///   - it would lack less than a quarter of all micro-batches;
 ///   - a sequence has no long loop, or turns of two sequences are of different numbers of
 ///     micro-batches;
 ///   - ranks of a communicator would lack different collectives;
 ///   - a call before or after a loop cannot be for one of the first or last micro-batches;
 ///   - iterations overlap.
-std::optional<Shorter> shorter(const Program& program, int spare);
+std::optional<Shorter> shorter(const Program& program, int spare, int turns = 2);
 
 }  // namespace stratagem::program

@@ -12,9 +12,14 @@
 namespace stratagem::sim {
 namespace {
 
-/// Micro-batches that the long loops of shorter programs keep, one program after the other. Most
-/// simulations repeat within a few turns.
-constexpr std::array<int, 3> spare = {8, 20, 50};
+/// What the long loops of shorter programs keep at least, one program after the other. Most
+/// simulations repeat within a few turns; a turn of an interleaved schedule is of as many
+/// micro-batches as there are stages.
+struct Spare {
+  int micro_batches;
+  int turns;
+};
+constexpr std::array<Spare, 3> spares = {{{8, 3}, {20, 5}, {50, 8}}};
 
 class Player {
  public:
@@ -23,11 +28,12 @@ class Player {
       : program_(program),
         folding_(folding),
         prices_(prices),
-        next_(repeats == Repeats::left_out ? 0 : spare.size()) {}
+        next_(repeats == Repeats::left_out ? 0 : spares.size()) {}
 
   Timeline play(int iterations) {
-    for (; next_ < spare.size(); ++next_) {
-      std::optional<program::Shorter> shorter = program::shorter(program_, spare[next_]);
+    for (; next_ < spares.size(); ++next_) {
+      const auto [micro_batches, turns] = spares[next_];
+      std::optional<program::Shorter> shorter = program::shorter(program_, micro_batches, turns);
       if (!shorter) continue;
       std::optional<Timeline> timeline =
           run_shorter(program_, std::move(*shorter), folding_, prices_, iterations);
