@@ -53,6 +53,11 @@ void apply(Ruling& ruling, const JsonReader& rule) {
       ruling.memory->device = static_cast<int>(device->at_least(0));
     ruling.assumed.push_back(memory->at("because").text());
   }
+  if (const auto throughput = rule.find("throughput")) {
+    ruling.throughput = throughput->at("figure").one_of(
+        {"tflops_per_gpu", "samples_per_s", "samples_per_s_per_gpu"});
+    ruling.assumed.push_back(throughput->at("because").text());
+  }
   if (const auto multiple = rule.find("vocabulary_multiple"))
     ruling.vocabulary_multiple = multiple->at_least(1);
   if (const auto stages = rule.find("stages")) ruling.stages = stages->one_of({"layers", "ends"});
@@ -68,8 +73,8 @@ void apply(Ruling& ruling, const JsonReader& rule) {
 Ruling ruling(const JsonReader& group_rules, const JsonReader& record) {
   Ruling result;
   for (const JsonReader& rule : group_rules.elements()) {
-    for (const char* key : {"when", "facts", "run", "memory", "vocabulary_multiple", "stages",
-                            "assumed", "left_out", "because"}) {
+    for (const char* key : {"when", "facts", "run", "memory", "throughput", "vocabulary_multiple",
+                            "stages", "assumed", "left_out", "because"}) {
       // Known, whether it serves this record or not.
       if (const auto value = rule.find(key)) value->skip();
     }

@@ -122,9 +122,13 @@ std::vector<std::int64_t> layers_per_stage(const JsonReader& record, const Rulin
 /// A record's word for a schedule, in ours. ZB-1p and ZB-2p are found by search under the memory
 /// of 1F1B and of twice that; the schedules drawn by hand with the same memory stand in for them.
 std::string schedule_named(const JsonReader& schedule) {
-  static const std::map<std::string, std::string> ours = {
-      {"1F1B", "1f1b"},   {"1F1B-I", "interleaved"}, {"interleaved", "interleaved"},
-      {"ZB-1p", "zb-h1"}, {"ZB-2p", "zb-h2"},        {"GPipe", "gpipe"}};
+  static const std::map<std::string, std::string> ours = {{"1F1B", "1f1b"},
+                                                          {"1F1B-I", "interleaved"},
+                                                          {"1F1B-interleaved", "interleaved"},
+                                                          {"interleaved", "interleaved"},
+                                                          {"ZB-1p", "zb-h1"},
+                                                          {"ZB-2p", "zb-h2"},
+                                                          {"GPipe", "gpipe"}};
   std::vector<std::string> known;
   for (const auto& [word, name] : ours) known.push_back(word);
   return ours.at(schedule.one_of(known));
@@ -175,12 +179,30 @@ Json figure(const Json& value, const JsonReader& record) {
       .set("source", record.at("source").text() + how);
 }
 
+/// The time of an iteration, or what the rules take for how fast the record ran.
+void set_speed(Json& json, const JsonReader& record, const Ruling& ruling, const Degrees& degrees) {
+  const JsonReader measured = record.at("measured");
+  if (const auto time = measured.find("iteration_s")) {
+    json.set("iteration_time", figure(fmt::format("{} s", time->number()), record));
+    return;
+  }
+  const auto said = ruling.throughput.empty() ? std::nullopt : measured.find(ruling.throughput);
+  if (!said) return;
+  if (ruling.throughput == "tflops_per_gpu") {
+    json.set(ruling.throughput, figure(fmt::format("{} TFLOP/s", said->number()), record));
+    return;
+  }
+  const bool of_each = ruling.throughput == "samples_per_s_per_gpu";
+  const double samples = said->number() * (of_each ? static_cast<double>(degrees.gpus) : 1);
+  const auto batch = static_cast<double>(batch_of(record, degrees).global);
+  json.set("iteration_time", figure(fmt::format("{:.6g} s", batch / samples), record));
+}
+
 /// What the source printed.
-Json measured_of(const JsonReader& record, const Ruling& ruling) {
+Json measured_of(const JsonReader& record, const Ruling& ruling, const Degrees& degrees) {
   const JsonReader measured = record.at("measured");
   Json json = Json::object();
-  if (const auto time = measured.find("iteration_s"))
-    json.set("iteration_time", figure(fmt::format("{} s", time->number()), record));
+  set_speed(json, record, ruling, degrees);
   for (const char* key :
        {"peak_mem_gb", "peak_mem_gib", "total_mem_gib", "required_mem_gb", "max_allocated_gib"}) {
     const auto memory = measured.find(key);
@@ -214,7 +236,7 @@ std::vector<std::pair<std::string, Json>> run_of(const JsonReader& record, const
   for (const char* key : {"model", "cluster", "profile", "stack", "training", "strategy"})
     keys.emplace_back(key, copy_of(settings.at(key)));
   if (!assumed.empty()) keys.emplace_back("assumed", assumed);
-  keys.emplace_back("measured", measured_of(facts, ruling));
+  keys.emplace_back("measured", measured_of(facts, ruling, degrees));
   return keys;
 }
 

@@ -13,8 +13,8 @@
 namespace stratagem::calibrate {
 namespace {
 
-const std::string records_file = "scenarios/records/published_memory.json";
-const std::string rules_file = "scenarios/records/published_memory.rules.json";
+const std::string records_file = "scenarios/records/published.json";
+const std::string rules_file = "scenarios/records/published.rules.json";
 const std::string folder_of_scenarios = "scenarios/published";
 
 std::string contents(const std::filesystem::path& file) {
@@ -65,7 +65,7 @@ std::string refusal(const std::string& of_record, const std::string& rules) {
 
 TEST_CASE("the shipped scenarios are what the importer makes of the shipped records") {
   const ImportedRecords records = import_records(records_file, rules_file);
-  std::set<std::string> files = {"validate.json", "vtrain.json"};
+  std::set<std::string> files = {"validate.json", "vtrain.json", "nanotron.json"};
   for (const ImportedScenario& scenario : records.scenarios) {
     INFO(scenario.file);
     CHECK(contents(std::filesystem::path(folder_of_scenarios) / scenario.file) == scenario.text);
@@ -159,6 +159,29 @@ TEST_CASE("a record's plan, batch and figures are said in a scenario's words") {
   CHECK(measured.at("iteration_time").at("value").text() == "3 s");
   CHECK_FALSE(measured.has("fits"));                    // a verdict is what a source states
   CHECK_FALSE(measured.at("peak_used").has("device"));  // it is the fullest one's
+}
+
+TEST_CASE("a rule says which figure tells how fast a record ran that has no time") {
+  const auto measured = [](const std::string& figures, const std::string& rule) {
+    return run_of(imported(record(model, plan, figures),
+                           R"(, {"throughput": {"figure": ")" + rule + R"(", "because": "so"}})"))
+        .at("measured");
+  };
+  // 24 GPUs, 4 samples an iteration.
+  CHECK(
+      measured(R"("samples_per_s": 8)", "samples_per_s").at("iteration_time").at("value").text() ==
+      "0.5 s");
+  CHECK(measured(R"("samples_per_s_per_gpu": 0.25)", "samples_per_s_per_gpu")
+            .at("iteration_time")
+            .at("value")
+            .text() == "0.666667 s");
+  CHECK(measured(R"("tflops_per_gpu": 39)", "tflops_per_gpu")
+            .at("tflops_per_gpu")
+            .at("value")
+            .text() == "39 TFLOP/s");
+  const JsonReader both = measured(R"("tflops_per_gpu": 39, "iteration_s": 3)", "tflops_per_gpu");
+  CHECK(both.at("iteration_time").at("value").text() == "3 s");
+  CHECK_FALSE(both.has("tflops_per_gpu"));
 }
 
 TEST_CASE("a rule says on which device memory was measured") {
