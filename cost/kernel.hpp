@@ -78,6 +78,7 @@ struct Kernel {
   Bytes traffic;
   int launches = 1;
   KernelPass pass = KernelPass::either;
+  double slowdown = 1;  ///< device time over that of the profile's kernel (OperatorKernels)
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;
 };

@@ -89,7 +89,7 @@ RuleKind kind(
 
 RuleKind kernels() {
   const auto check = [](const OperatorKernels& rule, const JsonReader& reader) {
-    for (const char* key : {"extra_traffic", "synchronizations"}) {
+    for (const char* key : {"extra_traffic", "synchronizations", "slowdown"}) {
       if (rule.of == "gradient_accumulation" && reader.has(key))
         reader.at(key).fail("no such key of gradient_accumulation");
     }
@@ -99,7 +99,8 @@ RuleKind kernels() {
   Format<std::string> names = name_of("a kind of operator", operators_and_updates());
   names.schema = words(operators_and_updates()).schema;
   return kind<OperatorKernels>(
-      {"kernels of a kind of operator", "launches, device memory traffic, waits of the host", ""},
+      {"kernels of a kind of operator", "launches, device memory traffic, rates, waits of the host",
+       ""},
       {{"operator", &OperatorKernels::of, names,
         "the operator, `.B` or `.W` appended for the gradient of its input or weight; or "
         "`optimizer_step`, of one parameter tensor, or `gradient_accumulation`, of one gradient in "
@@ -114,7 +115,9 @@ RuleKind kernels() {
         "device memory traffic for each element of the largest tensor, or for each parameter",
         "none"},
        {"synchronizations", &OperatorKernels::synchronizations, whole(0, 1000),
-        "how often the host waits for the kernels, as when it reads a result"}},
+        "how often the host waits for the kernels, as when it reads a result"},
+       {"slowdown", &OperatorKernels::slowdown, positive(1'000),
+        "device time over that of the profile's kernels, where another implementation runs"}},
       check);
 }
 

@@ -17,13 +17,15 @@ namespace stratagem::cost {
 /// With how many launches a framework runs operators of one kind. The kernels read every input and
 /// write every output once. In addition they pass `extra_passes` times over the operator's largest
 /// tensor, and move `extra_traffic` for each of its elements. Also of an optimizer's step of one
-/// parameter tensor ("optimizer_step"), and of adding to a gradient ("gradient_accumulation").
+/// parameter tensor ("optimizer_step"), and of adding to a gradient ("gradient_accumulation"). Of
+/// operators that run as one kernel the last one's `slowdown` counts.
 struct OperatorKernels {
   std::string of;  ///< "gelu", "gelu.B" (the gradient of its input), "embedding.W" (of its weight)
   int launches = 1;
   double extra_passes = 0;
   Bytes extra_traffic = {};
   int synchronizations = 0;  ///< how often the host waits for what the kernels have written
+  double slowdown = 1;       ///< device time of the kernels over that of the profile's
   bool operator==(const OperatorKernels&) const = default;
 };
 

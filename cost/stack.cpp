@@ -172,7 +172,7 @@ bool says(const Stack& stack, const Rule& rule) {
 }
 
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack) {
-  const double factor = concerns_host(kernel.kind) ? 1.0 : stack.slowdown.value;
+  const double factor = concerns_host(kernel.kind) ? 1.0 : stack.slowdown.value * kernel.slowdown;
   return factor * kernel_time(kernel, profile);
 }
 

@@ -73,8 +73,8 @@ Kind rule_about(const Stack& stack, Value Kind::*member, const Value& value) {
   return {};
 }
 
-/// Device time of a kernel as this framework runs it: slowdown * kernel_time; what concerns the
-/// host as it is.
+/// Device time of a kernel as this framework runs it: slowdown * kernel_time, the slowdowns being
+/// the stack's and the kernel's own; what concerns the host as it is.
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
 /// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base"

@@ -55,7 +55,7 @@ void apply(Ruling& ruling, const JsonReader& rule) {
   }
   if (const auto throughput = rule.find("throughput")) {
     ruling.throughput = throughput->at("figure").one_of(
-        {"tflops_per_gpu", "samples_per_s", "samples_per_s_per_gpu"});
+        {"tflops_per_gpu", "samples_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu"});
     ruling.assumed.push_back(throughput->at("because").text());
   }
   if (const auto multiple = rule.find("vocabulary_multiple"))

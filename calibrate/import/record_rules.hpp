@@ -23,7 +23,8 @@ struct Ruling {
   std::optional<JsonReader> run;    ///< settings of the run, in place of those that facts give
   std::optional<MemoryFigure> memory;
   /// The figure of a record that says how fast it ran, where it has no time of an iteration:
-  /// "tflops_per_gpu" with recomputation, "samples_per_s" or "samples_per_s_per_gpu"; empty: none.
+  /// "tflops_per_gpu" with recomputation, "samples_per_s", "samples_per_s_per_gpu" or
+  /// "tokens_per_s_per_gpu"; empty: none.
   std::string throughput;
   /// Samples are padded by the framework to a multiple of this, times the tensor ranks.
   std::int64_t vocabulary_multiple = 1;

@@ -192,10 +192,12 @@ void set_speed(Json& json, const JsonReader& record, const Ruling& ruling, const
     json.set(ruling.throughput, figure(fmt::format("{} TFLOP/s", said->number()), record));
     return;
   }
-  const bool of_each = ruling.throughput == "samples_per_s_per_gpu";
-  const double samples = said->number() * (of_each ? static_cast<double>(degrees.gpus) : 1);
+  const bool of_each = ruling.throughput.ends_with("_per_gpu");
+  const bool tokens = ruling.throughput.starts_with("tokens");
+  const double rate = said->number() * (of_each ? static_cast<double>(degrees.gpus) : 1) /
+                      (tokens ? record.at("model").at("seq").number() : 1);
   const auto batch = static_cast<double>(batch_of(record, degrees).global);
-  json.set("iteration_time", figure(fmt::format("{:.6g} s", batch / samples), record));
+  json.set("iteration_time", figure(fmt::format("{:.6g} s", batch / rate), record));
 }
 
 /// What the source printed.

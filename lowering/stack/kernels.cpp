@@ -141,6 +141,7 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     kernel.pass = cost::KernelPass::gradient;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, rule);
   kernel.launches = op.kind == OpKind::identity ? 0 : rule.launches;
+  kernel.slowdown = rule.slowdown;
   if (op.kind == OpKind::contraction) {
     set_gemm_sizes(kernel, op, inputs, outputs);
     choose_cores(kernel, inputs, outputs, stack);
@@ -183,6 +184,7 @@ cost::Kernel optimizer_kernel(const cost::Stepped& tensor, const cost::Training&
   kernel.type = model::DataType::fp32;
   kernel.traffic = cost::step_traffic(training, tensor) + tensor.elements * rule.extra_traffic;
   kernel.launches = rule.launches + training.optimizer.passes - 1;
+  kernel.slowdown = rule.slowdown;
   return kernel;
 }
 

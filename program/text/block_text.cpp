@@ -33,10 +33,12 @@ std::string text_of(const Slot& slot, const placement::Grid& grid) {
 }
 
 std::string text_of(const cost::Kernel& kernel) {
-  return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}", cost::to_text(kernel.kind),
+  const std::string slower =
+      kernel.slowdown == 1 ? "" : fmt::format(" slowdown {}", kernel.slowdown);
+  return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}{}", cost::to_text(kernel.kind),
                      model::to_text(kernel.type), kernel.batch, kernel.m, kernel.n, kernel.k,
                      kernel.flops.value, kernel.traffic.value, kernel.launches,
-                     kernel_pass_names[static_cast<std::size_t>(kernel.pass)]);
+                     kernel_pass_names[static_cast<std::size_t>(kernel.pass)], slower);
 }
 
 using Uses = std::vector<std::tuple<int, int, int>>;

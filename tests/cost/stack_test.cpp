@@ -315,13 +315,15 @@ TEST_CASE("unknown keys, missing values and factors of zero and less are refused
   refused("\"value\": 1,", "\"value\": -1,", "/host_factor/value");
 }
 
-TEST_CASE("the slowdown stretches kernels but not copies to the host") {
+TEST_CASE("slowdowns of a stack and of an operator stretch kernels but not copies to the host") {
   cost::Stack stack;
   stack.slowdown.value = 2;
   const cost::Profile profile = cost::read_profile("scenarios/profiles/v100-sxm3-450w.json");
   cost::Kernel kernel;
   kernel.traffic = 1_GB;
   CHECK(cost::kernel_time(kernel, profile, stack) == 2 * cost::kernel_time(kernel, profile));
+  kernel.slowdown = 3;  // as a rule about its operator says
+  CHECK(cost::kernel_time(kernel, profile, stack) == 6 * cost::kernel_time(kernel, profile));
   kernel.kind = cost::KernelKind::host_copy;
   CHECK(cost::kernel_time(kernel, profile, stack) == cost::kernel_time(kernel, profile));
 }

@@ -175,6 +175,10 @@ TEST_CASE("a rule says which figure tells how fast a record ran that has no time
             .at("iteration_time")
             .at("value")
             .text() == "0.666667 s");
+  CHECK(measured(R"("tokens_per_s_per_gpu": 16)", "tokens_per_s_per_gpu")  // of 32 a sample
+            .at("iteration_time")
+            .at("value")
+            .text() == "0.333333 s");
   CHECK(measured(R"("tflops_per_gpu": 39)", "tflops_per_gpu")
             .at("tflops_per_gpu")
             .at("value")
