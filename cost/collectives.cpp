@@ -151,8 +151,10 @@ Route Collectives::route(CollectiveKind kind, const std::vector<int>& ranks, Byt
 std::pair<Route, Bytes> Collectives::all_to_all(const std::vector<int>& ranks, const Parts& parts) {
   UnequalLoads unequal = all_to_all_loads(cluster_, ranks, parts);
   Route result = route(CollectiveKind::all_to_all, ranks, unequal.payload);
-  if (times_of(CollectiveKind::all_to_all, ranks) == nullptr)
+  if (times_of(CollectiveKind::all_to_all, ranks) == nullptr) {
     result.loads = std::move(unequal.loads);
+    crowd_ports(CollectiveKind::all_to_all, ranks, result);
+  }
   return {std::move(result), unequal.payload};
 }
 

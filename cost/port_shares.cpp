@@ -2,13 +2,12 @@
 #include "cost/port_shares.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "cost/collectives.hpp"
+#include "topology/reductions.hpp"
 
 namespace stratagem::cost {
 
@@ -27,18 +26,12 @@ PortShares::PortShares(const topology::Cluster& cluster, const CollectiveConstan
 double PortShares::at(int servers) {
   const std::vector<MeasuredReduction>& measured = cluster_.design().reductions;
   if (measured.empty() || servers < 2) return 1;
-  const auto above = std::ranges::lower_bound(measured, servers, {}, &MeasuredReduction::servers);
-  if (above == measured.begin()) return of(*above);
-  if (above == measured.end()) return of(measured.back());
-  const MeasuredReduction& below = *std::prev(above);
-  const double way = std::log2(static_cast<double>(servers) / below.servers) /
-                     std::log2(static_cast<double>(above->servers) / below.servers);
-  return std::lerp(of(below), of(*above), way);
+  const auto [found, fresh] = found_.try_emplace(servers, 1);
+  if (fresh) found->second = of(topology::reduction_over(measured, servers));
+  return found->second;
 }
 
-double PortShares::of(const MeasuredReduction& measured) {
-  const auto [found, fresh] = found_.try_emplace(measured.servers, 1);
-  if (!fresh) return found->second;
+double PortShares::of(const MeasuredReduction& measured) const {
   topology::NodeDesign design = cluster_.design();
   design.reductions.clear();
   topology::FabricDesign one_switch;
@@ -56,8 +49,7 @@ double PortShares::of(const MeasuredReduction& measured) {
   }
   const double n = cluster.gpus();
   const Seconds took = measured.payload * (2 * (n - 1) / n) / measured.bus_bandwidth;
-  if (took > route.latency) found->second = std::min(1.0, port / (took - route.latency));
-  return found->second;
+  return took > route.latency ? std::min(1.0, port / (took - route.latency)) : 1;
 }
 
 }  // namespace stratagem::cost

@@ -9,7 +9,7 @@
 
 namespace stratagem::cost {
 
-/// Is this link the way of an adapter to the network?
+/// Does this link connect an adapter to the network?
 bool is_port(const topology::Cluster& cluster, topology::LinkId link);
 
 /// The share of the usable bandwidth of adapters' ports that collectives over some number of
@@ -19,10 +19,11 @@ bool is_port(const topology::Cluster& cluster, topology::LinkId link);
 ///     share = payload * load / usable / (measured time - predicted latency)
 ///
 /// where load is what the all-reduce puts on the busiest port, and all else is as predicted without
-/// measurements. Between two measurements it is linear in the logarithm of the number of servers,
-/// beyond them that of the nearest one. It is never above 1: faster measurements say nothing of
-/// the ports. One share stands for all kinds of collectives and all payloads; messages from one
-/// rank to another have the whole port.
+/// measurements. Between two measurements the bus bandwidth is linear in the logarithm of the
+/// number of servers, and the payload that of fewer servers; beyond them both are those of the
+/// nearest one. A share is never above 1: faster measurements say nothing of the ports. One share
+/// stands for all kinds of collectives and all payloads; messages from one rank to another have the
+/// whole port.
 class PortShares {
  public:
   PortShares(const topology::Cluster& cluster, const CollectiveConstants& constants,
@@ -31,12 +32,12 @@ class PortShares {
   double at(int servers);
 
  private:
-  double of(const topology::MeasuredReduction& measured);
+  [[nodiscard]] double of(const topology::MeasuredReduction& measured) const;
 
   topology::Cluster cluster_;
   CollectiveConstants constants_;
   std::string nccl_;
-  std::map<int, double> found_;  ///< by number of servers measured
+  std::map<int, double> found_;  ///< by number of servers
 };
 
 }  // namespace stratagem::cost

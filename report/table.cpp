@@ -278,6 +278,25 @@ std::string scalars(const std::vector<Result>& results) {
   return all;
 }
 
+/// On which clusters measured all-reduces, not ports, limit collectives between servers.
+std::string networks(const std::vector<Result>& results) {
+  std::map<std::string, std::string> by_server;
+  for (const Result& result : results) {
+    const topology::NodeDesign& design = result.run->cluster.design();
+    if (design.reductions.empty() || result.run->cluster.nodes() < 2) continue;
+    std::string& text = by_server[design.name];
+    if (!text.empty()) continue;
+    text = "Collectives between servers of " + design.name + " get what was measured on";
+    for (const topology::MeasuredReduction& one : design.reductions)
+      text += fmt::format(" {},", one.servers);
+    text.back() = ' ';
+    text += "servers (" + design.reductions.front().source + ").";
+  }
+  std::string all;
+  for (const auto& [name, text] : by_server) all += wrapped(text, 2);
+  return all;
+}
+
 }  // namespace
 
 std::string table(const study::Scenario& scenario, const std::vector<Result>& results) {
@@ -299,7 +318,8 @@ std::string table(const study::Scenario& scenario, const std::vector<Result>& re
   for (std::size_t i = 0; i < assumed.size(); ++i)
     text += wrapped(fmt::format("[{}] assumed: {}", i + 1, assumed[i]), 4);
   if (!answered) return text;
-  return text + provenance(results) + extrapolations(results) + scalars(results);
+  return text + provenance(results) + extrapolations(results) + networks(results) +
+         scalars(results);
 }
 
 }  // namespace stratagem::report

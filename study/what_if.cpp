@@ -48,7 +48,10 @@ void scale_links(Run& run, double factor) {
 void scale_network(Run& run, double factor) {
   topology::FabricDesign fabric = run.cluster.fabric().design();
   fabric.speed.port = factor * fabric.speed.port;
-  run.cluster = topology::Cluster(run.cluster.design(), run.cluster.nodes(), std::move(fabric));
+  topology::NodeDesign design = run.cluster.design();
+  for (topology::MeasuredReduction& one : design.reductions)
+    one.bus_bandwidth = factor * one.bus_bandwidth;
+  run.cluster = topology::Cluster(std::move(design), run.cluster.nodes(), std::move(fabric));
 }
 
 void scale_launches(Run& run, double factor) { scale(run.profile.launch, 1 / factor); }

@@ -23,7 +23,7 @@ struct Resource {
 /// memory_bandwidth  of devices
 /// memory            the size of devices' memory
 /// links             within servers, except to drives and of processors' memory
-/// network           ports, and with them the cables between switches
+/// network           ports, with them the cables between switches, and what was measured of both
 /// launches          of kernels by the host
 /// Latencies stay. Where a profile has measured times of collectives, faster links do not change
 /// these.

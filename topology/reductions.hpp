@@ -8,9 +8,16 @@
 
 namespace stratagem::topology {
 
-/// A list of objects, see docs/reference/scenario.md, in ascending numbers of servers. Throws
-/// InputError for fewer than two servers, a number that is not above the one before it, and a
-/// payload or rate that is not above 0.
-std::vector<MeasuredReduction> read_reductions(const JsonReader& reader);
+/// A list of objects, see docs/reference/scenario.md, in ascending numbers of servers. `ports` is
+/// what all adapters of a server carry in one direction. Throws InputError for fewer than two
+/// servers, a number that is not above the one before it, a payload or rate that is not above 0, a
+/// rate of more than twice the ports (in-network reductions reach that), and no source.
+std::vector<MeasuredReduction> read_reductions(const JsonReader& reader, BytesPerSecond ports);
+
+/// What an all-reduce over so many servers may be taken to reach: as measured; between two
+/// measurements the bus bandwidth is linear in the logarithm of the number of servers, and the
+/// payload that of fewer servers; beyond them both are those of the nearest one. Wants at least one
+/// measurement.
+MeasuredReduction reduction_over(const std::vector<MeasuredReduction>& measured, int servers);
 
 }  // namespace stratagem::topology

@@ -46,17 +46,21 @@ void apply(Ruling& ruling, const JsonReader& rule) {
   put_before(ruling.facts, rule.find("facts"));
   put_before(ruling.run, rule.find("run"));
   if (const auto memory = rule.find("memory")) {
-    ruling.memory = MemoryFigure{.name = memory->at("figure").text(),
-                                 .unit = memory->at("unit").one_of({"GB", "GiB"})};
+    ruling.memory = MemoryFigure{
+        .name = memory->at("figure").one_of({"peak_allocated", "peak_reserved", "peak_used"}),
+        .unit = memory->at("unit").one_of({"GB", "GiB"})};
     if (const auto fitted = memory->find("fitted")) ruling.memory->fitted = fitted->boolean();
     if (const auto device = memory->find("device"))
       ruling.memory->device = static_cast<int>(device->at_least(0));
     ruling.assumed.push_back(memory->at("because").text());
   }
   if (const auto throughput = rule.find("throughput")) {
-    ruling.throughput = throughput->at("figure").one_of(
-        {"tflops_per_gpu", "samples_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu"});
-    ruling.assumed.push_back(throughput->at("because").text());
+    ruling.throughput = Throughput{
+        .figure = throughput->at("figure").one_of(
+            {"tflops_per_gpu", "samples_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu"})};
+    if (const auto fitted = throughput->find("fitted"))
+      ruling.throughput->fitted = fitted->boolean();
+    throughput->at("because").skip();  // for the reader
   }
   if (const auto multiple = rule.find("vocabulary_multiple"))
     ruling.vocabulary_multiple = multiple->at_least(1);

@@ -17,15 +17,21 @@ struct MemoryFigure {
   std::optional<int> device = {};  ///< on which it was measured; none: on the fullest
 };
 
+/// The figure of a record that says how fast it ran.
+struct Throughput {
+  /// "tflops_per_gpu" with recomputation, "samples_per_s", "samples_per_s_per_gpu" or
+  /// "tokens_per_s_per_gpu".
+  std::string figure;
+  bool fitted = false;  ///< a scalar of the stack was fitted to it: shown, not counted
+};
+
 /// All that the rules say about one record; later rules go before earlier ones.
 struct Ruling {
   std::optional<JsonReader> facts;  ///< of the record, in place of its own
   std::optional<JsonReader> run;    ///< settings of the run, in place of those that facts give
   std::optional<MemoryFigure> memory;
-  /// The figure of a record that says how fast it ran, where it has no time of an iteration:
-  /// "tflops_per_gpu" with recomputation, "samples_per_s", "samples_per_s_per_gpu" or
-  /// "tokens_per_s_per_gpu"; empty: none.
-  std::string throughput;
+  /// The figure of a record that says how fast it ran, where it has no time of an iteration.
+  std::optional<Throughput> throughput;
   /// Samples are padded by the framework to a multiple of this, times the tensor ranks.
   std::int64_t vocabulary_multiple = 1;
   /// How the framework divides layers among stages: "layers" equally, as far as they go, the last

@@ -186,18 +186,22 @@ void set_speed(Json& json, const JsonReader& record, const Ruling& ruling, const
     json.set("iteration_time", figure(fmt::format("{} s", time->number()), record));
     return;
   }
-  const auto said = ruling.throughput.empty() ? std::nullopt : measured.find(ruling.throughput);
+  const auto said = ruling.throughput ? measured.find(ruling.throughput->figure) : std::nullopt;
   if (!said) return;
-  if (ruling.throughput == "tflops_per_gpu") {
-    json.set(ruling.throughput, figure(fmt::format("{} TFLOP/s", said->number()), record));
-    return;
-  }
-  const bool of_each = ruling.throughput.ends_with("_per_gpu");
-  const bool tokens = ruling.throughput.starts_with("tokens");
-  const double rate = said->number() * (of_each ? static_cast<double>(degrees.gpus) : 1) /
-                      (tokens ? record.at("model").at("seq").number() : 1);
+  if (!(said->number() > 0)) said->fail("a number above 0");
+  const auto [name, fitted] = *ruling.throughput;
+  const auto set = [&](const char* key, const std::string& value) {
+    Json speed = figure(value, record);
+    if (fitted) speed.set("fitted", true);
+    json.set(key, speed);
+  };
+  if (name == "tflops_per_gpu")
+    return set("tflops_per_gpu", fmt::format("{} TFLOP/s", said->number()));
+  const double rate = said->number() *
+                      (name.ends_with("_per_gpu") ? static_cast<double>(degrees.gpus) : 1) /
+                      (name.starts_with("tokens") ? record.at("model").at("seq").number() : 1);
   const auto batch = static_cast<double>(batch_of(record, degrees).global);
-  json.set("iteration_time", figure(fmt::format("{:.6g} s", batch / rate), record));
+  set("iteration_time", fmt::format("{:.6g} s", batch / rate));
 }
 
 /// What the source printed.
@@ -216,6 +220,8 @@ Json measured_of(const JsonReader& record, const Ruling& ruling, const Degrees& 
     json.set(ruling.memory->name, value);
   }
   if (const auto fits = measured.find("fits")) json.set("fits", figure(fits->boolean(), record));
+  if (json.text() == "{}")
+    measured.fail("a time, a memory or a verdict, or a rule that says which figure it is");
   return json;
 }
 

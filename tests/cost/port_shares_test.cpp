@@ -97,14 +97,18 @@ TEST_CASE("groups of one GPU a server take their part of the ports") {
   }
 }
 
-TEST_CASE("shares lie between those of the measured numbers of servers") {
-  const auto cluster = pairs(16, {reached(4, 10_GB, 8_GBps), reached(16, 10_GB, 2_GBps)});
-  PortShares shares(cluster, round_constants(), "");
-  CHECK(shares.at(1) == 1);
-  CHECK(shares.at(2) == shares.at(4));
-  CHECK(close(shares.at(8), (shares.at(4) + shares.at(16)) / 2, 1e-12));
-  CHECK(shares.at(64) == shares.at(16));
-  CHECK(shares.at(16) < shares.at(8));
+TEST_CASE("other numbers of servers reach what lies between the measurements, or the nearest one") {
+  const std::vector<MeasuredReduction> measured{reached(4, 10_GB, 8_GBps),
+                                                reached(16, 10_GB, 2_GBps)};
+  for (const auto& [servers, bandwidth] : std::vector<std::pair<int, BytesPerSecond>>{
+           {2, 8_GBps}, {4, 8_GBps}, {8, 5_GBps}, {16, 2_GBps}, {32, 2_GBps}}) {
+    CAPTURE(servers);
+    const auto cluster = pairs(servers, measured);
+    const double n = cluster.gpus();
+    CHECK(close(alone(CollectiveKind::all_reduce, cluster, everyone(cluster), 10_GB),
+                10_GB * (2 * (n - 1) / n) / bandwidth, 1e-12));
+  }
+  CHECK(PortShares(pairs(2, measured), round_constants(), "").at(1) == 1);
 }
 
 TEST_CASE("measured faster than the ports, or than latencies alone, says nothing of them") {
@@ -124,4 +128,29 @@ TEST_CASE("NCCL's all-reduces take what was measured, too") {
   std::iota(ranks.begin(), ranks.end(), 0);
   CHECK(close(alone(CollectiveKind::all_reduce, cluster, ranks, 4_GB, "2.18.6"),
               4_GB * (2 * 31.0 / 32) / 20_GBps, 1e-9));
+  // A group of one GPU a server has the share of its adapters, as all have.
+  const topology::Cluster free(preset.design(), 8, preset.fabric().design());
+  const std::vector<int> one_each{3, 11, 19, 27};
+  const double share = PortShares(cluster, round_constants(), "2.18.6").at(4);
+  const Route taken = Collectives(cluster, round_constants(), "2.18.6")
+                          .route(CollectiveKind::reduce_scatter, one_each, 1_GB);
+  const Route plain = Collectives(free, round_constants(), "2.18.6")
+                          .route(CollectiveKind::reduce_scatter, one_each, 1_GB);
+  CHECK(share < 0.2);
+  CHECK(taken.latency == plain.latency);
+  REQUIRE(taken.loads.size() == plain.loads.size());
+  for (std::size_t i = 0; i < taken.loads.size(); ++i) {
+    const bool port = is_port(cluster, taken.loads[i].direction.link);
+    CHECK(close(taken.loads[i].load * (port ? share : 1), plain.loads[i].load, 1e-9));
+  }
+}
+
+TEST_CASE("an all-to-all of equal parts takes as long, said part by part") {
+  const auto slow = pairs(2, {reached(2, 1_GB, 2_GBps)});
+  Collectives collectives(slow, round_constants());
+  const std::vector<int> ranks = everyone(slow);
+  const Parts parts(ranks.size(), std::vector<Bytes>(ranks.size(), 1_MB));
+  const auto [route, payload] = collectives.all_to_all(ranks, parts);
+  const Route equal = collectives.route(CollectiveKind::all_to_all, ranks, 4_MB);
+  CHECK(close(collectives.alone(route, payload), collectives.alone(equal, 4_MB), 1e-9));
 }

@@ -155,6 +155,7 @@ std::vector<Fact> facts_of_blocks() {
       {"a kernel's FLOPs", of_kernels([](cost::Kernel& k) { k.flops += Flops{1}; })},
       {"a kernel's traffic", of_kernels([](cost::Kernel& k) { k.traffic += Bytes{0.5}; })},
       {"a kernel's launches", of_kernels([](cost::Kernel& k) { ++k.launches; })},
+      {"a kernel's slowdown", of_kernels([](cost::Kernel& k) { k.slowdown *= 2; })},
       {"a collective's kind", of_collectives([](Collective& c) { return step(c.kind, 11); })},
       {"its combine", of_collectives([](Collective& c) { return step(c.combine, 2); })},
       {"its payload", of_collectives([](Collective& c) { return c.payload += Bytes{1}, true; })},

@@ -144,6 +144,23 @@ TEST_CASE("a program keeps as many micro-batches as it is told, and is shorter b
   CHECK_FALSE(shorter(lowering::lowered(graph, R"({"data": 2})", 1), 4));
 }
 
+TEST_CASE("a program keeps as many turns as it is told, whose turns are of several micro-batches") {
+  const model::Graph graph = graph_of_layers();
+  const std::string strategy = R"({"pipeline": 2, "schedule": "interleaved", "chunks": 2})";
+  const Program program = lowering::lowered(graph, strategy, 48);
+  for (const int kept : {2, 3, 5, 8}) {
+    CAPTURE(kept);
+    const std::optional<Shorter> less = shorter(program, 4, kept);
+    REQUIRE(less);
+    for (std::size_t s = 0; s < less->sequences.size(); ++s) {
+      const Loop& loop = less->sequences[s].calls.loops()[less->long_loops[s].loop];
+      CHECK(loop.step == 2);
+      CHECK(loop.turns >= kept);
+    }
+  }
+  CHECK(shorter(program, 4, 8)->count < shorter(program, 4, 2)->count);
+}
+
 TEST_CASE("loops that keep buffers, and iterations that overlap, are not made shorter") {
   const model::Graph graph = graph_of_layers();
   for (const std::string schedule : {"gpipe", "pipedream"}) {

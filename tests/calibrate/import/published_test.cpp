@@ -183,6 +183,18 @@ TEST_CASE("a rule says which figure tells how fast a record ran that has no time
             .at("tflops_per_gpu")
             .at("value")
             .text() == "39 TFLOP/s");
+  const JsonReader fitted = run_of(imported(
+      record(model, plan, R"("samples_per_s": 8)"),
+      R"(, {"throughput": {"figure": "samples_per_s", "fitted": true, "because": "so"}})"));
+  CHECK(fitted.at("measured").at("iteration_time").at("fitted").boolean());
+  CHECK_FALSE(fitted.has("assumed"));
+  CHECK_THROWS_WITH(measured(R"("tflops_per_gpu": 0)", "tflops_per_gpu"),
+                    ContainsSubstring("a number above 0"));
+  CHECK_THROWS_WITH(measured(R"("tokens_per_s": 7)", "samples_per_s"),
+                    ContainsSubstring("a time, a memory or a verdict"));
+  CHECK(measured(R"("fits": true)", "samples_per_s").keys() == std::vector<std::string>{"fits"});
+  CHECK_THROWS_WITH(imported(record(model, plan, R"("tokens_per_s": 7)"), ""),
+                    ContainsSubstring("a time, a memory or a verdict"));
   const JsonReader both = measured(R"("tflops_per_gpu": 39, "iteration_s": 3)", "tflops_per_gpu");
   CHECK(both.at("iteration_time").at("value").text() == "3 s");
   CHECK_FALSE(both.has("tflops_per_gpu"));
