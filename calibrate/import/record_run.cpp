@@ -189,10 +189,10 @@ void set_speed(Json& json, const JsonReader& record, const Ruling& ruling, const
   const auto said = ruling.throughput ? measured.find(ruling.throughput->figure) : std::nullopt;
   if (!said) return;
   if (!(said->number() > 0)) said->fail("a number above 0");
-  const auto [name, fitted] = *ruling.throughput;
+  const std::string& name = ruling.throughput->figure;
   const auto set = [&](const char* key, const std::string& value) {
     Json speed = figure(value, record);
-    if (fitted) speed.set("fitted", true);
+    if (ruling.throughput->fitted) speed.set("fitted", true);
     json.set(key, speed);
   };
   if (name == "tflops_per_gpu")

@@ -1,4 +1,4 @@
-// The scenario of nanotron's runs holds the rows of its file, and nanotron's own division of layers.
+// The scenario of nanotron's runs holds the rows of its file, and nanotron's division of layers.
 #include <fstream>
 #include <map>
 #include <sstream>
