@@ -10,8 +10,9 @@ namespace stratagem::topology {
 
 /// A list of objects, see docs/reference/scenario.md, in ascending numbers of servers. `ports` is
 /// what all adapters of a server carry in one direction. Throws InputError for fewer than two
-/// servers, a number that is not above the one before it, a payload or rate that is not above 0, a
-/// rate of more than twice the ports (in-network reductions reach that), and no source.
+/// servers, a number that is not above the one before it, a payload that is not above 0, and no
+/// source. So it does for a rate that is not above 0 or above twice the ports: in-network
+/// reductions reach twice.
 std::vector<MeasuredReduction> read_reductions(const JsonReader& reader, BytesPerSecond ports);
 
 /// What an all-reduce over so many servers may be taken to reach: as measured; between two

@@ -60,6 +60,14 @@ std::string text_of(const std::vector<int>& numbers) {
   return text;
 }
 
+/// The group of the runs on so many servers of eight GPUs.
+std::string group_of(int servers) {
+  const std::string range = servers == 1   ? "1 server"
+                            : servers <= 8 ? "2 to 8 servers"
+                                           : std::to_string(servers) + " servers";
+  return "Ultra-Scale playbook (nanotron, H100), " + range;
+}
+
 }  // namespace
 
 TEST_CASE("nanotron's runs have the plans, times and memory of their rows") {
@@ -79,6 +87,7 @@ TEST_CASE("nanotron's runs have the plans, times and memory of their rows") {
     CHECK(run.at("training").at("micro_batch").dump() == row[5]);
     const int ranks = std::stoi(row[1]) * std::stoi(row[2]) * std::stoi(row[3]);
     CHECK(run.at("cluster").at("gpus").dump() == std::to_string(ranks));
+    CHECK(run.at("group").text() == group_of(ranks / 8));
     CHECK(run.at("model").at("hidden").dump() == (row[0] == "1B" ? "2048" : "4096"));
     CHECK(run.at("model").at("tied").boolean() == (row[0] == "1B"));
     const bool reduces_beside = row[4] == "0" && row[2] != "1";
