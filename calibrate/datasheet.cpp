@@ -79,7 +79,7 @@ Datasheet read_datasheet(const std::string& file) {
                       .memory = cost::read_device_memory(json),
                       .like = {.gemm = read_or_empty(json, "gemm", &read_likenesses),
                                .streaming = read_likenesses(json.at("streaming"))},
-                      .attention = read_if_there(json, "attention", &cost::read_attention),
+                      .attention = read_or_empty(json, "attention", &cost::read_attentions),
                       .links = read_links(json.at("collective")),
                       .host_copy = cost::read_host_copy(json.at("host_copy")),
                       .host_memory_bandwidth = read_if_there(json, "host_memory_bandwidth",

@@ -56,7 +56,7 @@ struct Datasheet {
   std::map<std::string, cost::Constant<FlopsPerSecond>> peak;
   cost::MemoryConstants memory;
   Likenesses like;
-  std::optional<cost::AttentionConstants> attention;  ///< taken over where nothing is measured
+  cost::Attentions attention;  ///< taken over where nothing is measured
   LinkFacts links;
   cost::HostCopyConstants host_copy;
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;

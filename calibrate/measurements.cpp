@@ -12,6 +12,7 @@
 #include "base/json_reader.hpp"
 #include "base/quantity_text.hpp"
 #include "calibrate/nccl_tests.hpp"
+#include "cost/attention.hpp"
 #include "cost/kernel.hpp"
 #include "cost/nccl/constants.hpp"
 
@@ -215,6 +216,15 @@ std::string read_transposes(const JsonReader& json) {
   return json.one_of({"NN", "NT", "TN", "TT"});
 }
 
+/// The bytes, up to 16, at whose multiples all rows of a product in 16 bits begin.
+int alignment_of(const GemmPoint& point) {
+  int bytes = 16;
+  for (const std::int64_t row : {point.transposes[0] == 'T' ? point.m : point.k,
+                                 point.transposes[1] == 'T' ? point.k : point.n, point.n})
+    while (2 * row % bytes != 0) bytes /= 2;
+  return bytes;
+}
+
 GemmTable read_gemms(const JsonReader& json, const Device& device) {
   const TableRows rows(json);
   rows.allow(
@@ -228,6 +238,10 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
                            json.at("timing").dump());
   }
   const Families families(json, rows, {"n", "k"});
+  const bool unaligned = json.has("operation");
+  if (unaligned) static_cast<void>(json.at("operation").one_of({"unaligned"}));
+  if (unaligned && model::size_of(table.type) != 2_B)
+    json.at("type").fail("a type of 16 bits for unaligned products", json.at("type").dump());
   for (std::size_t row = 0; row < rows.size(); ++row) {
     GemmPoint point{
         .m = rows.count(row, "m"),
@@ -242,7 +256,15 @@ GemmTable read_gemms(const JsonReader& json, const Device& device) {
                       static_cast<double>(point.k) * static_cast<double>(point.batch)};
     point.time = rows.has("rate") ? flops / rows.quantity<FlopsPerSecond>(row, "rate")
                                   : rows.quantity<Seconds>(row, "time");
-    table.points.push_back(point);
+    if (!unaligned) {
+      table.points.push_back(point);
+      continue;
+    }
+    const int alignment = alignment_of(point);
+    if (alignment == 16)
+      rows.cell(row, "transposes")
+          .fail("rows that begin at no multiple of 16 bytes", point.transposes);
+    table.unaligned.emplace_back(point, alignment);
   }
   return table;
 }
@@ -279,7 +301,11 @@ AttentionTable read_attention(const JsonReader& json, const std::string& kind,
   columns.insert(columns.end(), {"causal", "bytes", "time", "spread", "repeats"});
   rows.allow(columns);
   static_cast<void>(read_timing(json.at("timing")));
-  AttentionTable table{.kind = kind == "attention" ? cost::KernelKind::attention
+  const std::vector<std::string> names(cost::attention_implementations.begin(),
+                                       cost::attention_implementations.end());
+  const auto operation = json.find("operation");
+  AttentionTable table{.implementation = operation ? operation->one_of(names) : "stratagem",
+                       .kind = kind == "attention" ? cost::KernelKind::attention
                                                    : cost::KernelKind::attention_backward,
                        .type = read_type(json.at("type")),
                        .points = {}};
@@ -294,12 +320,15 @@ AttentionTable read_attention(const JsonReader& json, const std::string& kind,
     AttentionPoint point{.flops = Flops{2 * products / static_cast<double>(causal.at_least(1))},
                          .bytes = static_cast<double>(rows.count(row, "bytes")) * 1_B,
                          .time = rows.quantity<Seconds>(row, "time"),
+                         .size = static_cast<int>(rows.count(row, "size")),
+                         .keys = rows.count(row, "keys"),
+                         .causal = causal.at_least(1) == 2,
                          .family = families.of(row)};
     for (const std::string& size : sizes) {
       point.flops = static_cast<double>(rows.count(row, size)) * point.flops;
       point.shape += (point.shape.empty() ? "" : " x ") + std::to_string(rows.count(row, size));
     }
-    if (causal.at_least(1) == 2) point.shape += ", causal";
+    if (point.causal) point.shape += ", causal";
     table.points.push_back(point);
   }
   return table;
@@ -406,7 +435,7 @@ struct TableKinds {
 TableKinds table_kinds() {
   TableKinds kinds;
   kinds.all.assign(cost::kernel_kind_names.begin(), cost::kernel_kind_names.end());
-  kinds.all.insert(kinds.all.end(), {"all_reduce", "kernel_gap"});
+  kinds.all.insert(kinds.all.end(), {"all_reduce", "kernel_gap", "host_launch"});
   for (const NcclTest& test : nccl_tests()) {
     kinds.all.push_back("nccl_" + cost::to_text(test.kind));
     kinds.over_nccl[kinds.all.back()] = test.kind;
@@ -421,14 +450,12 @@ TableKinds table_kinds() {
   return kinds;
 }
 
-std::vector<Seconds> read_kernel_gaps(const JsonReader& table) {
+void add_times(const JsonReader& table, std::vector<Seconds>& times) {
   const TableRows rows(table);
   rows.allow({"time"});
   static_cast<void>(read_timing(table.at("timing")));
-  std::vector<Seconds> gaps;
   for (std::size_t row = 0; row < rows.size(); ++row)
-    gaps.push_back(rows.quantity<Seconds>(row, "time"));
-  return gaps;
+    times.push_back(rows.quantity<Seconds>(row, "time"));
 }
 
 /// Adds a table to those of its kind.
@@ -448,8 +475,9 @@ void read_table(const JsonReader& table, const TableKinds& kinds, Measurements& 
   } else if (kind == "attention" || kind == "attention_backward") {
     measurements.attentions.push_back(read_attention(table, kind, measurements.device));
   } else if (kind == "kernel_gap") {
-    const std::vector<Seconds> gaps = read_kernel_gaps(table);
-    measurements.kernel_gaps.insert(measurements.kernel_gaps.end(), gaps.begin(), gaps.end());
+    add_times(table, measurements.kernel_gaps);
+  } else if (kind == "host_launch") {
+    add_times(table, measurements.host_launches);
   } else {
     measurements.streaming.push_back(read_streaming(table, kind));
   }
@@ -480,7 +508,8 @@ Measurements read_measurements(const JsonReader& json, const std::string& file) 
       .nccl_all_reduces = {},
       .nccl_others = {},
       .mpi = {},
-      .kernel_gaps = {}};
+      .kernel_gaps = {},
+      .host_launches = {}};
   static_cast<void>(count_or_one(json, "cores"));
   if (measurements.servers > measurements.ranks)
     json.at("servers").fail("no more servers than ranks", json.at("servers").dump());

@@ -45,6 +45,9 @@ struct GemmPoint {
 struct GemmTable {
   model::DataType type = model::DataType::fp16;
   std::vector<GemmPoint> points;
+  /// Of a table of the operation "unaligned": in 16 bits, with rows that begin at multiples of 2, 4
+  /// or 8 bytes only, and that number. They are no `points`.
+  std::vector<std::pair<GemmPoint, int>> unaligned = {};
 };
 
 /// The size of a kernel of which only a rate is known: so large that fixed costs vanish.
@@ -71,10 +74,14 @@ struct AttentionPoint {
   Flops flops;
   Bytes bytes;
   Seconds time;
+  int size = 0;  ///< of a head
+  std::int64_t keys = 0;
+  bool causal = false;
   std::string shape = {};
   std::string family = {};
 };
 struct AttentionTable {
+  std::string implementation;  ///< one of cost::attention_implementations
   cost::KernelKind kind = cost::KernelKind::attention;
   model::DataType type = model::DataType::fp16;
   std::vector<AttentionPoint> points;
@@ -139,7 +146,8 @@ struct Measurements {
   /// Other collectives, for judging: nothing is fitted to them.
   std::vector<NcclTable> nccl_others;
   std::vector<MpiTable> mpi;
-  std::vector<Seconds> kernel_gaps;  ///< from one tiny kernel on a stream to the next
+  std::vector<Seconds> kernel_gaps;    ///< from one tiny kernel on a stream to the next
+  std::vector<Seconds> host_launches;  ///< of the host, for a kernel
   /// The file was named by the datasheet, not by the user: use it only for tables that the user's
   /// files lack.
   bool stands_in = false;

@@ -93,6 +93,17 @@ Seconds print_times(std::FILE* to, const Executed& executed, const cost::Profile
   return paced.value_or(median(times));
 }
 
+void print_agreement(std::FILE* to, const Executed& executed) {
+  if (!executed.checked) return fmt::print(to, "  one device: not compared (--unchecked)\n");
+  const execute::Agreement& agreement = *executed.agreement;
+  fmt::print(
+      to,
+      "  one device: {}; gradients of {} parameters differ by at most {:.1e} ({}), losses of "
+      "{} iterations by {:.1e}\n",
+      executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
+      agreement.worst, agreement.trained_losses.size(), agreement.losses);
+}
+
 /// Of the rank whose buffers hold most.
 void print_memory(std::FILE* to, const execute::Trial& trial, const Predicted& expected) {
   const auto fullest =
@@ -158,15 +169,9 @@ Predicted predicted(const Lowered& lowered, const Unit& unit, const sim::Timelin
 
 void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,
            const Predicted& expected) {
-  const execute::Agreement& agreement = *executed.agreement;
   fmt::print(to, "{}: {} ranks, {}, {} micro-batches\n", lowered.run.name,
              lowered.program.devices.size(), unit.text(), lowered.plan.micro_batches);
-  fmt::print(
-      to,
-      "  one device: {}; gradients of {} parameters differ by at most {:.1e} ({}), losses of "
-      "{} iterations by {:.1e}\n",
-      executed.agrees ? "agrees" : "DISAGREES", agreement.parameters, agreement.gradients,
-      agreement.worst, agreement.trained_losses.size(), agreement.losses);
+  print_agreement(to, executed);
   if (executed.iterations.empty())
     return fmt::print(to, "  no time is measured or predicted: {}\n", expected.why_not);
   const Seconds middle =
@@ -197,6 +202,7 @@ Json to_json(const Lowered& lowered, const Executed& executed, const Unit& unit,
   if (unit.is_gpu()) json.set("gpu", unit.name);
   if (!unit.nccl.empty()) json.set("collectives", unit.nccl);
   json.set("ranks", static_cast<int>(lowered.program.devices.size())).set("losses", losses);
+  json.set("compared_with_one_device", executed.checked);
   if (executed.agreement) {
     json.set("agrees", executed.agrees)
         .set("gradient_difference", executed.agreement->gradients)

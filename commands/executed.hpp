@@ -26,6 +26,7 @@ struct Lowered {
 
 /// What came of a run; the same on all ranks.
 struct Executed {
+  bool checked = true;                          ///< is it to be compared with one device?
   std::optional<execute::Agreement> agreement;  ///< none before the check is over
   bool agrees = false;
   int steps = 0;                                    ///< iterations that are to count
@@ -44,7 +45,7 @@ struct Predicted {
 /// are those of the program in the order in which its tasks ran, `measured` (if that was recorded).
 Predicted predicted(const Lowered& lowered, const Unit& unit, const sim::Timeline& measured);
 
-/// Some lines on stdout. Expects that the check is over.
+/// Some lines on stdout. Expects that the check is over, if there is one.
 void print(std::FILE* to, const Lowered& lowered, const Executed& executed, const Unit& unit,
            const Predicted& expected);
 

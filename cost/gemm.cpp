@@ -81,6 +81,10 @@ Seconds gemm_time(const Kernel& kernel, const GemmConstants& gemm, const Profile
   const double peak = constant(profile.peak, kernel, profile, "peak").value.value / multiprocessors;
   const double bandwidth = profile.memory.bandwidth.value.value * gemm.streaming.value;
 
+  const auto limit = gemm.unaligned.find(kernel.alignment);
+  const double least = limit == gemm.unaligned.end()
+                           ? 0
+                           : kernel.flops.value / (limit->second.value * multiprocessors * peak);
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles) {
     const double intensity = tile.m * tile.n / (tile.m + tile.n);
@@ -89,7 +93,8 @@ Seconds gemm_time(const Kernel& kernel, const GemmConstants& gemm, const Profile
     const double tiles_of_c = std::ceil(m / tile.m) * std::ceil(n / tile.n) * batch;
     for (const double split : splits) {
       const double waves = std::ceil(tiles_of_c * split / multiprocessors);
-      const double compute = waves * 2 * tile.m * tile.n * (k / split + gemm.ramp.value) / rate;
+      const double compute =
+          std::max(least, waves * 2 * tile.m * tile.n * (k / split + gemm.ramp.value) / rate);
       const double partial_sums = split > 1 ? 2 * bytes_of_partial_sum * split * m * n * batch : 0;
       const double memory = (kernel.traffic.value + partial_sums) / bandwidth;
       best = std::min(best, round_max(compute, memory));

@@ -28,11 +28,13 @@ std::vector<std::string> streaming_kinds() {
 namespace {
 
 /// A fused kernel reads and writes its operands once.
-Seconds attention_time(const Kernel& kernel, const Profile& profile) {
-  const bool forward = kernel.kind == KernelKind::attention;
-  if (!profile.kernels.attention) {
+Seconds attention_time(const Kernel& kernel, const Profile& profile,
+                       const std::vector<std::string>& preferred) {
+  const auto chosen = chosen_attention(profile.kernels.attention, preferred);
+  if (chosen == profile.kernels.attention.end()) {
     throw InputError("profile " + profile.name, "/attention",
-                     "shares of the peak that fused attention reaches", "");
+                     "constants of an implementation of fused attention that the stack prefers",
+                     "");
   }
   const auto peak = profile.peak.find(model::to_text(kernel.type));
   if (peak == profile.peak.end()) {
@@ -40,7 +42,8 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile) {
                      "a data type that this GPU has constants for", "");
   }
   const double share =
-      (forward ? profile.kernels.attention->forward : profile.kernels.attention->backward).value;
+      attention_share(chosen->second, kernel.kind == KernelKind::attention,
+                      static_cast<double>(kernel.k), static_cast<double>(kernel.n));
   const Seconds compute = kernel.flops / (peak->second.value * share);
   const Seconds memory = kernel.traffic / (profile.memory.bandwidth.value *
                                            profile.kernels.streaming.at("elementwise").value);
@@ -67,12 +70,13 @@ double streaming_share(const Kernel& kernel, const Profile& profile) {
 
 }  // namespace
 
-Seconds kernel_time(const Kernel& kernel, const Profile& profile) {
+Seconds kernel_time(const Kernel& kernel, const Profile& profile,
+                    const std::vector<std::string>& preferred_attention) {
   const Seconds floor = profile.kernels.floor.value;
   if (kernel.kind == KernelKind::gemm) {
     return gemm_time(kernel, profile) + (kernel.launches - 1) * floor;
   }
-  if (is_attention(kernel.kind)) return attention_time(kernel, profile);
+  if (is_attention(kernel.kind)) return attention_time(kernel, profile, preferred_attention);
   if (kernel.kind == KernelKind::host_copy) {
     return kernel.launches * profile.host_copy.latency.value +
            kernel.traffic / profile.host_copy.bandwidth.value;

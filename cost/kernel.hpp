@@ -69,6 +69,7 @@ std::vector<std::string> streaming_kinds();
 /// `flops` are hardware FLOPs. A GEMM is `batch` products (m, k) x (k, n): 2*m*n*k*batch. For fused
 /// attention they are those of its products, without the half of all pairs of tokens that a causal
 /// mask hides. For other kernels they are 0.
+/// m, n and k are then queries, keys and the size of a head, batch is that of heads.
 /// `traffic` is what the kernels read from and write to device memory altogether.
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
@@ -79,6 +80,9 @@ struct Kernel {
   int launches = 1;
   KernelPass pass = KernelPass::either;
   double slowdown = 1;  ///< device time over that of the profile's kernel (OperatorKernels)
+  /// Of a product in 16 bits: bytes at whose multiples all rows of operands and result begin, if
+  /// these are fewer than 16; else 0.
+  int alignment = 0;
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;
 };
@@ -87,12 +91,15 @@ struct Kernel {
 ///   gemm:    gemm_time, see gemm.hpp, and (launches - 1) * kernel_floor
 ///   attention: launches * kernel_floor
 ///            + max(flops / (peak * share), traffic / (memory_bandwidth * streaming[elementwise]))
+///            share: attention.hpp, of the first implementation that is preferred and known
 ///   host_copy: launches * host_copy.latency + traffic / host_copy.bandwidth
 ///   host_optimizer: traffic / host_memory_bandwidth, if no other rank of the server uses it
 ///   others:  launches * kernel_floor + traffic / (memory_bandwidth * share)
 /// `share` is that of the kernel's pass (streaming_by_pass), or where it has none that of its kind
 /// (streaming).
 /// Throws InputError if the profile lacks a constant for the kernel's kind or data type.
-Seconds kernel_time(const Kernel&, const Profile&);
+Seconds kernel_time(const Kernel&, const Profile&,
+                    const std::vector<std::string>& preferred_attention = {
+                        std::string(usual_attention)});
 
 }  // namespace stratagem::cost

@@ -44,29 +44,6 @@ std::vector<std::string> fitted_kinds() {
   return names;
 }
 
-Constant<double> read_share(const JsonReader& json) {
-  auto share = read_constant<double>(json);
-  if (!(share.value > 0 && share.value <= 1)) {
-    json.at("value").fail("a share of more than 0 and at most 1", json.at("value").dump());
-  }
-  return share;
-}
-
-template <typename T>
-Constant<T> read_positive(const JsonReader& json) {
-  auto constant = read_constant<T>(json);
-  if (!(constant.value > T{}))
-    json.at("value").fail("a value of more than 0", json.at("value").dump());
-  return constant;
-}
-
-template <typename T>
-Constant<T> read_not_negative(const JsonReader& json) {
-  auto constant = read_constant<T>(json);
-  if (constant.value < T{}) json.at("value").fail("a value of at least 0", json.at("value").dump());
-  return constant;
-}
-
 /// Reads an object whose keys are among `names`.
 template <typename T, typename Read>
 std::map<std::string, T> read_table(const JsonReader& json, const std::vector<std::string>& names,
@@ -99,12 +76,21 @@ Constant<double> read_loss(const JsonReader& json) {
   return loss;
 }
 
+std::map<int, Constant<double>> read_unaligned(const JsonReader& json) {
+  std::map<int, Constant<double>> shares;
+  for (const auto& [bytes, share] :
+       read_table<Constant<double>>(json, {"2", "4", "8"}, &read_share))
+    shares.emplace(std::stoi(bytes), share);
+  return shares;
+}
+
 GemmConstants read_gemm(const JsonReader& json) {
   return {.efficiency = read_share(json.at("efficiency")),
           .half_intensity = read_not_negative<double>(json.at("half_intensity")),
           .ramp = read_not_negative<double>(json.at("ramp")),
           .streaming = read_share(json.at("streaming")),
-          .fixed = read_not_negative<Seconds>(json.at("fixed"))};
+          .fixed = read_not_negative<Seconds>(json.at("fixed")),
+          .unaligned = read_or_empty(json, "unaligned", &read_unaligned)};
 }
 
 PassShares read_passes(const JsonReader& json) {
@@ -191,34 +177,35 @@ KernelConstants read_kernels(const JsonReader& json) {
       .gemm = read_table<GemmConstants>(gemm, data_types(), &read_gemm),
       .streaming = read_table<Constant<double>>(streaming, streaming_kinds(), &read_share),
       .by_pass = read_or_empty(json, "streaming_by_pass", passes),
-      .attention = read_if_there(json, "attention", &read_attention),
+      .attention = read_or_empty(json, "attention", &read_attentions),
       .floor = read_not_negative<Seconds>(json.at("kernel_floor"))};
   for (const std::string& kind : streaming_kinds()) static_cast<void>(streaming.at(kind));
   for (const auto& [type, constants] : kernels.gemm) {
     if (!json.at("peak").has(type)) gemm.at(type).fail("a data type that has a peak");
+    if (!constants.unaligned.empty() && type != "fp16" && type != "bf16")
+      gemm.at(type).at("unaligned").fail("no such key but of types of 16 bits");
   }
   return kernels;
 }
 
 Json to_json(const GemmConstants& gemm) {
-  return Json::object()
-      .set("efficiency", cost::to_json(gemm.efficiency))
-      .set("half_intensity", cost::to_json(gemm.half_intensity))
-      .set("ramp", cost::to_json(gemm.ramp))
-      .set("streaming", cost::to_json(gemm.streaming))
-      .set("fixed", cost::to_json(gemm.fixed));
+  Json json = Json::object()
+                  .set("efficiency", cost::to_json(gemm.efficiency))
+                  .set("half_intensity", cost::to_json(gemm.half_intensity))
+                  .set("ramp", cost::to_json(gemm.ramp))
+                  .set("streaming", cost::to_json(gemm.streaming))
+                  .set("fixed", cost::to_json(gemm.fixed));
+  Json unaligned = Json::object();
+  for (const auto& [bytes, share] : gemm.unaligned)
+    unaligned.set(std::to_string(bytes), cost::to_json(share));
+  if (!gemm.unaligned.empty()) json.set("unaligned", unaligned);
+  return json;
 }
 
 Json to_json(const PassShares& shares) {
   return Json::object()
       .set("forward", cost::to_json(shares.forward))
       .set("gradient", cost::to_json(shares.gradient));
-}
-
-Json to_json(const AttentionConstants& attention) {
-  return Json::object()
-      .set("forward", cost::to_json(attention.forward))
-      .set("backward", cost::to_json(attention.backward));
 }
 
 Json to_json(const CommunicatorConstants& communicator) {
@@ -247,9 +234,6 @@ Json to_json(const HostCopyConstants& copy) {
   set_if_there(json, "link_latency", copy.link_latency);
   return json;
 }
-
-template <typename Q>
-std::string exact_text(Q quantity);
 
 Json to_json(const CollectiveTimes& times) {
   Json by_ranks = Json::object();
@@ -297,106 +281,7 @@ Json table_to_json(const std::map<std::string, T>& table, const std::vector<std:
   return json;
 }
 
-template <typename Q>
-constexpr auto units = std::array<std::string_view, 0>{};
-template <>
-constexpr auto units<Seconds> = std::array<std::string_view, 5>{"us", "ms", "s", "ns", "ps"};
-template <>
-constexpr auto units<Bytes> =
-    std::array<std::string_view, 7>{"GB", "GiB", "MB", "MiB", "KiB", "KB", "B"};
-template <>
-constexpr auto units<BytesPerSecond> = std::array<std::string_view, 3>{"GB/s", "MB/s", "B/s"};
-template <>
-constexpr auto units<FlopsPerSecond> =
-    std::array<std::string_view, 3>{"TFLOP/s", "GFLOP/s", "FLOP/s"};
-
-/// The shortest text that reads back the same, up to the rounding of one multiplication; times in
-/// the unit that people use for them.
-template <typename Q>
-std::string exact_text(Q quantity) {
-  const auto reads_back = [quantity](const std::string& text) {
-    const auto back = parse_quantity<Q>(text);
-    return back && std::abs(back->value - quantity.value) <= 4e-16 * std::abs(quantity.value);
-  };
-  if constexpr (std::is_same_v<Q, Seconds>) {
-    if (reads_back(to_text(quantity))) return to_text(quantity);
-  }
-  std::string best;
-  for (const std::string_view unit : units<Q>) {
-    const Q one = *parse_quantity<Q>("1 " + std::string(unit));
-    for (const double number : {quantity / one, std::round(quantity / one * 1e6) / 1e6}) {
-      const std::string text = Json(number).text() + " " + std::string(unit);
-      if (reads_back(text) && (best.empty() || text.size() < best.size())) best = text;
-    }
-  }
-  expects(!best.empty(), "every finite quantity has a text that reads back the same");
-  return best;
-}
-
 }  // namespace
-
-std::string to_text(Provenance provenance) {
-  switch (provenance) {
-    case Provenance::measured:
-      return "measured";
-    case Provenance::published:
-      return "published";
-    case Provenance::fitted:
-      return "fitted";
-    case Provenance::datasheet:
-      return "datasheet";
-    case Provenance::assumed:
-      return "assumed";
-  }
-  throw BrokenPromise("a provenance is one of its enumerators");
-}
-
-Provenance read_provenance(const JsonReader& json) {
-  std::vector<std::string> words;
-  words.reserve(provenances.size());
-  for (const Provenance provenance : provenances) words.push_back(to_text(provenance));
-  const auto found = std::ranges::find(words, json.one_of(words));
-  return provenances.at(static_cast<std::size_t>(found - words.begin()));
-}
-
-template <typename T>
-Constant<T> read_constant(const JsonReader& json) {
-  Constant<T> constant;
-  if constexpr (std::is_same_v<T, double>) {
-    constant.value = json.at("value").number();
-  } else {
-    constant.value = json.at("value").quantity<T>();
-  }
-  constant.provenance = read_provenance(json.at("provenance"));
-  constant.source = json.at("source").text();
-  if (constant.source.empty()) json.at("source").fail("where the value comes from", "\"\"");
-  if (const auto error = json.find("error")) constant.error = error->number();
-  return constant;
-}
-
-template <typename T>
-Json to_json(const Constant<T>& constant) {
-  Json json = Json::object();
-  if constexpr (std::is_same_v<T, double>) {
-    json.set("value", constant.value);
-  } else {
-    json.set("value", exact_text(constant.value));
-  }
-  json.set("provenance", to_text(constant.provenance)).set("source", constant.source);
-  if (constant.error != 0) json.set("error", constant.error);
-  return json;
-}
-
-template Constant<double> read_constant(const JsonReader&);
-template Constant<Seconds> read_constant(const JsonReader&);
-template Constant<Bytes> read_constant(const JsonReader&);
-template Constant<BytesPerSecond> read_constant(const JsonReader&);
-template Constant<FlopsPerSecond> read_constant(const JsonReader&);
-template Json to_json(const Constant<double>&);
-template Json to_json(const Constant<Seconds>&);
-template Json to_json(const Constant<Bytes>&);
-template Json to_json(const Constant<BytesPerSecond>&);
-template Json to_json(const Constant<FlopsPerSecond>&);
 
 HostCopyConstants read_host_copy(const JsonReader& json) {
   return {.latency = read_not_negative<Seconds>(json.at("latency")),
@@ -413,10 +298,6 @@ MemoryConstants read_device_memory(const JsonReader& profile) {
           .bandwidth = read_positive<BytesPerSecond>(profile.at("memory_bandwidth")),
           .context = read_not_negative<Bytes>(profile.at("context")),
           .communicator = read_if_there(profile, "communicator", communicator)};
-}
-
-AttentionConstants read_attention(const JsonReader& json) {
-  return {.forward = read_share(json.at("forward")), .backward = read_share(json.at("backward"))};
 }
 
 Profile read_profile(const std::string& file) { return read_profile(JsonReader::from_file(file)); }
@@ -470,7 +351,7 @@ Json to_json(const Profile& profile) {
       .set("streaming", table_to_json(profile.kernels.streaming, streaming_kinds()));
   if (!profile.kernels.by_pass.empty())
     json.set("streaming_by_pass", table_to_json(profile.kernels.by_pass, streaming_kinds()));
-  set_if_there(json, "attention", profile.kernels.attention);
+  if (!profile.kernels.attention.empty()) json.set("attention", to_json(profile.kernels.attention));
   json.set("kernel_floor", to_json(profile.kernels.floor)).set("launch", to_json(profile.launch));
   set_if_there(json, "launch_queue", profile.launch_queue);
   json.set("collective", to_json(profile.collective)).set("host_copy", to_json(profile.host_copy));

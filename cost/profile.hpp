@@ -1,7 +1,6 @@
 // The profile of one GPU model: every constant of the cost formulas, with unit and origin.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,29 +9,11 @@
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
 #include "base/quantity.hpp"
+#include "cost/attention.hpp"
+#include "cost/constant.hpp"
 #include "cost/evidence.hpp"
 
 namespace stratagem::cost {
-
-/// How a constant is known, strongest first. Reports show the weakest provenance that a prediction
-/// used.
-enum class Provenance { measured, published, fitted, datasheet, assumed };
-inline constexpr std::array provenances{Provenance::measured, Provenance::published,
-                                        Provenance::fitted, Provenance::datasheet,
-                                        Provenance::assumed};
-std::string to_text(Provenance);
-/// Throws InputError for any other word.
-Provenance read_provenance(const JsonReader& json);
-
-/// A value with its provenance. `source` is the citation or the fit's input; `error` is the fit's
-/// cross-validated median relative error, 0 where nothing was fitted.
-template <typename T>
-struct Constant {
-  T value{};
-  Provenance provenance = Provenance::assumed;
-  std::string source;
-  double error = 0;
-};
 
 /// Matrix multiplication of one data type, see gemm.hpp for the formula.
 struct GemmConstants {
@@ -41,13 +22,9 @@ struct GemmConstants {
   Constant<double> ramp;            ///< steps of K that filling and draining a tile's pipeline cost
   Constant<double> streaming;  ///< share of the memory's bandwidth for operands and result, 0..1
   Constant<Seconds> fixed;     ///< fixed device time of one GEMM kernel
-};
-
-/// Fused attention, see kernel.hpp for the formula: the share of the peak that its products reach,
-/// 0..1. Pairs of tokens that a causal mask hides do not count as work.
-struct AttentionConstants {
-  Constant<double> forward;
-  Constant<double> backward;
+  /// Share of the peak that products in 16 bits reach at most where rows of an operand or of the
+  /// result begin at multiples of 2, 4 or 8 bytes only, by that number. Empty: as all others.
+  std::map<int, Constant<double>> unaligned = {};
 };
 
 /// What measured collectives add to NCCL's own prediction, see nccl/correction.hpp for the formula.
@@ -142,7 +119,7 @@ struct KernelConstants {
   /// For kinds of which both passes were measured, by kind. Kernels that know their pass take these
   /// shares in place of `streaming`.
   std::map<std::string, PassShares> by_pass;
-  std::optional<AttentionConstants> attention;  ///< none: refused
+  Attentions attention;     ///< empty: refused
   Constant<Seconds> floor;  ///< shortest time between two dependent kernels on a stream
 };
 
@@ -187,17 +164,9 @@ Profile read_profile(const std::string& file);
 HostCopyConstants read_host_copy(const JsonReader& json);
 Constant<double> read_count(const JsonReader& json);  ///< a whole number of at least 1
 MemoryConstants read_device_memory(const JsonReader& profile);
-AttentionConstants read_attention(const JsonReader& json);
 Profile read_profile(const JsonReader&);
 
 /// The same format: what is written here reads back equal. docs/guide/measurements.md describes it.
 Json to_json(const Profile&);
-
-/// One constant, `{"value": "900 GB/s", "provenance": "datasheet", "source": "..."}`, with "error"
-/// where it was fitted. A constant without dimension is a number.
-template <typename T>
-Constant<T> read_constant(const JsonReader&);
-template <typename T>
-Json to_json(const Constant<T>&);
 
 }  // namespace stratagem::cost

@@ -1,6 +1,7 @@
 // Declares kinds of rules: their keys, what they are about and what they act on.
 #include "cost/rule_kinds.hpp"
 
+#include "cost/attention.hpp"
 #include "model/operator_kinds.hpp"
 
 namespace stratagem::cost {
@@ -93,6 +94,9 @@ RuleKind kernels() {
       if (rule.of == "gradient_accumulation" && reader.has(key))
         reader.at(key).fail("no such key of gradient_accumulation");
     }
+    const bool update = rule.of == "gradient_accumulation" || rule.of == "optimizer_step";
+    if (update && reader.has("temporary"))
+      reader.at("temporary").fail("no such key of " + rule.of, reader.at("temporary").dump());
     if (rule.of == "optimizer_step" && reader.has("extra_passes"))
       reader.at("extra_passes").fail("extra_traffic of optimizer_step in place of passes");
   };
@@ -100,7 +104,7 @@ RuleKind kernels() {
   names.schema = words(operators_and_updates()).schema;
   return kind<OperatorKernels>(
       {"kernels of a kind of operator", "launches, device memory traffic, rates, waits of the host",
-       ""},
+       "temporary buffers"},
       {{"operator", &OperatorKernels::of, names,
         "the operator, `.B` or `.W` appended for the gradient of its input or weight; or "
         "`optimizer_step`, of one parameter tensor, or `gradient_accumulation`, of one gradient in "
@@ -117,7 +121,9 @@ RuleKind kernels() {
        {"synchronizations", &OperatorKernels::synchronizations, whole(0, 1000),
         "how often the host waits for the kernels, as when it reads a result"},
        {"slowdown", &OperatorKernels::slowdown, positive(1'000),
-        "device time over that of the profile's kernels, where another implementation runs"}},
+        "device time over that of the profile's kernels, where another implementation runs"},
+       {"temporary", &OperatorKernels::temporary, size_per_element(),
+        "buffers that live while the kernels run, for each element of the first result", "none"}},
       check);
 }
 
@@ -140,6 +146,19 @@ RuleKind unaligned_batches() {
       {{"unaligned_batches", itself<UnalignedBatches>,
         choice<UnalignedBatches>({{"in fp32", UnalignedBatches::in_fp32}}),
         "without tensor cores, at the rates of fp32 products", must_be_there}});
+}
+
+RuleKind preferred_attention() {
+  const std::vector<std::string> names(attention_implementations.begin(),
+                                       attention_implementations.end());
+  const Format<std::string> name = name_of("implementations", names);
+  return kind<PreferredAttention>(
+      {"which implementation of fused attention runs; otherwise FlashAttention-2",
+       "the rate of fused attention", "", 0},
+      {{"attention", &PreferredAttention::implementations, list_of<std::string>(name, 1),
+        "the first of them that the profile knows; where it knows none, the only one that it does "
+        "know",
+        must_be_there}});
 }
 
 RuleKind collectives_beside() {
@@ -337,6 +356,7 @@ const std::vector<RuleKind>& rule_kinds() {
   static const std::vector<RuleKind> kinds = {kernels(),
                                               fusions(),
                                               unaligned_batches(),
+                                              preferred_attention(),
                                               collectives_beside(),
                                               stage_shares(),
                                               held_inputs(),

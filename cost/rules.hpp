@@ -16,7 +16,8 @@ namespace stratagem::cost {
 
 /// With how many launches a framework runs operators of one kind. The kernels read every input and
 /// write every output once. In addition they pass `extra_passes` times over the operator's largest
-/// tensor, and move `extra_traffic` for each of its elements. Also of an optimizer's step of one
+/// tensor, and move `extra_traffic` for each of its elements. While they run they have buffers of
+/// `temporary` for each element of the first result. Also of an optimizer's step of one
 /// parameter tensor ("optimizer_step"), and of adding to a gradient ("gradient_accumulation"). Of
 /// operators that run as one kernel the last one's `slowdown` counts.
 struct OperatorKernels {
@@ -26,6 +27,7 @@ struct OperatorKernels {
   Bytes extra_traffic = {};
   int synchronizations = 0;  ///< how often the host waits for what the kernels have written
   double slowdown = 1;       ///< device time of the kernels over that of the profile's
+  Bytes temporary = {};
   bool operator==(const OperatorKernels&) const = default;
 };
 
@@ -41,6 +43,13 @@ struct Fusion {
 /// products keep tensor cores busy with rows of any length.
 enum class UnalignedBatches : std::uint8_t {
   in_fp32  ///< without tensor cores, at the rates of fp32 products
+};
+
+/// Which implementation of fused attention runs: the first of these (attention.hpp) that a GPU has
+/// constants for.
+struct PreferredAttention {
+  std::vector<std::string> implementations;
+  bool operator==(const PreferredAttention&) const = default;
 };
 
 /// A collective between operators that runs beside a computation. Without such a rule, a collective
@@ -156,8 +165,9 @@ struct RandomStateCopies {
   bool operator==(const RandomStateCopies&) const = default;
 };
 
-using Rule = std::variant<OperatorKernels, Fusion, UnalignedBatches, CollectiveBeside, StageShares,
-                          HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators,
-                          ShardCollectives, StepGathers, ExtraState, RandomStateCopies>;
+using Rule =
+    std::variant<OperatorKernels, Fusion, UnalignedBatches, PreferredAttention, CollectiveBeside,
+                 StageShares, HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators,
+                 ShardCollectives, StepGathers, ExtraState, RandomStateCopies>;
 
 }  // namespace stratagem::cost

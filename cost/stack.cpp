@@ -171,9 +171,15 @@ bool says(const Stack& stack, const Rule& rule) {
   return std::ranges::find(stack.rules, rule) != stack.rules.end();
 }
 
+std::vector<std::string> preferred_attention(const Stack& stack) {
+  const auto rules = rules_of<PreferredAttention>(stack);
+  return rules.empty() ? std::vector{std::string(usual_attention)} : rules.front().implementations;
+}
+
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack) {
   const double factor = concerns_host(kernel.kind) ? 1.0 : stack.slowdown.value * kernel.slowdown;
-  return factor * kernel_time(kernel, profile);
+  if (!is_attention(kernel.kind)) return factor * kernel_time(kernel, profile);
+  return factor * kernel_time(kernel, profile, preferred_attention(stack));
 }
 
 }  // namespace stratagem::cost

@@ -73,6 +73,9 @@ Kind rule_about(const Stack& stack, Value Kind::*member, const Value& value) {
   return {};
 }
 
+/// Implementations of fused attention, the one that runs if a GPU knows it first.
+std::vector<std::string> preferred_attention(const Stack& stack);
+
 /// Device time of a kernel as this framework runs it: slowdown * kernel_time, the slowdowns being
 /// the stack's and the kernel's own; what concerns the host as it is.
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);

@@ -4,7 +4,24 @@
 #include "kernels/inside/expect_type.cuh"
 
 namespace stratagem::kernels {
+
+namespace gates {
+
+/// A gate and its factor, which lie side by side, as one element: they move in whole packets.
+template <typename T>
+struct alignas(2 * sizeof(T)) Pair {
+  T gate, up;
+};
+template <typename T>
+__device__ Pair<T> widen(Pair<T> pair) {
+  return pair;
+}
+
+}  // namespace gates
+
 namespace {
+
+using gates::Pair;
 
 constexpr float gelu_slope = 0.797884560802865F;  // sqrt(2 / pi)
 constexpr float gelu_cubic = 0.044715F;
@@ -64,24 +81,29 @@ struct SiluGradient {
     dx = dy * share * (1 + x * (1 - share));
   }
 };
-template <typename T>
 struct SwigluOfPairs {
-  const T* pairs;
-  __device__ void operator()(std::int64_t i, float& y) const {
-    SwigluOf{}(i, widen(pairs[2 * i]), widen(pairs[2 * i + 1]), y);
+  template <typename T>
+  __device__ void operator()(std::int64_t i, const Pair<T>& pair, float& y) const {
+    SwigluOf{}(i, widen(pair.gate), widen(pair.up), y);
+  }
+};
+struct SwigluGradientOfPairs {
+  template <typename T>
+  __device__ void operator()(std::int64_t i, float dy, const Pair<T>& pair,
+                             Pair<T>& gradient) const {
+    float gate = 0, up = 0;
+    SwigluGradient{}(i, dy, widen(pair.gate), widen(pair.up), gate, up);
+    gradient = {narrow<T>(gate), narrow<T>(up)};
   }
 };
 template <typename T>
-struct SwigluGradientOfPairs {
-  const T* pairs;
-  T* gradient;
-  __device__ void operator()(std::int64_t i, float dy) const {
-    float gate = 0, up = 0;
-    SwigluGradient{}(i, dy, widen(pairs[2 * i]), widen(pairs[2 * i + 1]), gate, up);
-    gradient[2 * i] = narrow<T>(gate);
-    gradient[2 * i + 1] = narrow<T>(up);
-  }
-};
+auto reads_pairs(DeviceIn<T> x) {
+  return reads<Pair<T>>({reinterpret_cast<const Pair<T>*>(x.data()), x.size() / 2});
+}
+template <typename T>
+auto writes_pairs(DeviceOut<T> x) {
+  return writes<Pair<T>>({reinterpret_cast<Pair<T>*>(x.data()), x.size() / 2});
+}
 
 template <typename T, typename Work, typename... In>
 void bend(const Stream& stream, const Work& work, DeviceOut<T> y, In... in) {
@@ -145,14 +167,15 @@ template <typename T>
 void swiglu_pairs(const Stream& stream, DeviceIn<T> pairs, DeviceOut<T> y) {
   expect_type<T>(stream);
   expect_size(2 * static_cast<std::int64_t>(y.size()), pairs);
-  for_each(stream, y.size(), SwigluOfPairs<T>{pairs.data()}, writes<T>(y));
+  for_each(stream, y.size(), SwigluOfPairs{}, reads_pairs<T>(pairs), writes<T>(y));
 }
 template <typename T>
 void swiglu_pairs_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> pairs,
                            DeviceOut<T> dpairs) {
   expect_type<T>(stream);
   expect_size(2 * static_cast<std::int64_t>(dy.size()), pairs, dpairs);
-  for_each(stream, dy.size(), SwigluGradientOfPairs<T>{pairs.data(), dpairs.data()}, reads<T>(dy));
+  for_each(stream, dy.size(), SwigluGradientOfPairs{}, reads<T>(dy), reads_pairs<T>(pairs),
+           writes_pairs<T>(dpairs));
 }
 
 #define INSTANTIATE(T)                                                                           \

@@ -33,6 +33,16 @@ __global__ void bias_add_kernel(Rows shape, bool in_packets, const T* x, const T
   });
 }
 
+/// Rows so long that there are fewer of them than a GPU runs blocks.
+template <typename T>
+struct SumWithBias {
+  const T* bias;
+  std::int64_t columns;
+  __device__ void operator()(std::int64_t i, float x, float& y) const {
+    y = x + widen(bias[i % columns]);
+  }
+};
+
 template <typename T>
 struct Element {
   const T* x;
@@ -65,6 +75,11 @@ void bias_add(const Stream& stream, const Rows& shape, DeviceIn<T> x, DeviceIn<T
   expect_size(shape.size(), x, y);
   expect_size(shape.columns, bias);
   if (shape.size() == 0) return;
+  constexpr std::int64_t long_row = 1 << 16;
+  if (shape.columns > long_row) {
+    return for_each(stream, y.size(), SumWithBias<T>{bias.data(), shape.columns}, reads<T>(x),
+                    writes<T>(y));
+  }
   const RowLaunch launch = row_launch<T>(shape, x.data(), bias.data(), y.data());
   start_kernel(stream, &bias_add_kernel<T>, launch.grid, shape, launch.in_packets, x.data(),
                bias.data(), y.data());

@@ -86,7 +86,12 @@ void add(const JsonReader& executed, ExecutedPlan& plan, Paces& paces) {
   if (plan.times.empty()) executed.at("iteration_times_s").fail("times of iterations", "none");
   plan.peak = std::max(plan.peak, fullest(executed.at("peak_live_bytes")));
   plan.arena = std::max(plan.arena, fullest(executed.at("arena_bytes")));
-  plan.agrees = plan.agrees && executed.at("agrees").boolean();
+  const auto compared = executed.find("compared_with_one_device");
+  if (compared && !compared->boolean()) {
+    plan.compared = false;
+  } else {
+    plan.agrees = plan.agrees && executed.at("agrees").boolean();
+  }
 }
 
 /// Adds the file of an execution to the run of its name.
@@ -209,6 +214,7 @@ std::string to_markdown(const ExecutedPlans& plans) {
       text += fmt::format("disturbed by others on the cores: of {} {} set aside, {} counted\n",
                           plan.run, plan.set_aside, plan.disturbed);
     if (!plan.agrees) text += "computes something else than one device: " + plan.run + "\n";
+    if (!plan.compared) text += "not compared with one device: " + plan.run + "\n";
   }
   for (const auto& [plan, because] : plans.unpredicted) {
     text += fmt::format("no time predicted: {}, measured {}: {}\n", plan.run,
@@ -236,7 +242,8 @@ Json to_json(const ExecutedPlans& plans) {
         .set("peak_live_bytes", plan.peak.value)
         .set("predicted_peak_live_bytes", plan.predicted_peak.value)
         .set("arena_bytes", plan.arena.value)
-        .set("agrees", plan.agrees);
+        .set("agrees", plan.agrees)
+        .set("compared_with_one_device", plan.compared);
     list.push(row);
   }
   for (const auto& [slow, quick] : plans.in_wrong_order())

@@ -22,8 +22,9 @@ struct ExecutedPlan {
   /// Iterations during which a hypervisor took cores away: `set_aside` were replaced by further
   /// ones; `disturbed` are among `times`, because too few iterations were left alone.
   int set_aside = 0, disturbed = 0;
-  bool agrees = true;  ///< did every execution compute what one device computes?
-  std::string where;   ///< the type, and the host
+  bool agrees = true;    ///< did every execution that was compared compute what one device does?
+  bool compared = true;  ///< was every execution compared with one device?
+  std::string where;     ///< the type, and the host
 
   [[nodiscard]] Seconds measured() const;  ///< the median of times
   [[nodiscard]] Seconds at_pace() const;   ///< that of those at one pace
@@ -68,8 +69,8 @@ ExecutedPlans executed_plans(const std::string& simulated,
 std::string to_markdown(const ExecutedPlans& plans);
 ///   {schema, pace_s if it is known, plans: [{run, predicted_s, measured_s, at_pace_s, least_s,
 ///   most_s, iterations, set_aside, disturbed, error, peak_live_bytes, predicted_peak_live_bytes,
-///   arena_bytes, agrees}], median_error and worst_error if there are any, in_wrong_order,
-///   not_executed, unpredicted: [{run, because, measured_s, agrees}]}
+///   arena_bytes, agrees, compared_with_one_device}], median_error and worst_error if any,
+///   in_wrong_order, not_executed, unpredicted: [{run, because, measured_s, agrees}]}
 /// predicted_s is at pace_s, too.
 Json to_json(const ExecutedPlans& plans);
 

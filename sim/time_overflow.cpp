@@ -56,9 +56,12 @@ std::vector<Suspect> suspects(const cost::Kernel& kernel) {
       {"/streaming_by_pass/" + kind, [=](Constants& c) { c.profile.kernels.by_pass.erase(kind); }},
       {"/attention",
        [](Constants& c) {
-         if (c.profile.kernels.attention)
-           c.profile.kernels.attention = {{.value = 1}, {.value = 1}};
+         for (auto& [name, sizes] : c.profile.kernels.attention)
+           for (auto& [size, passes] : sizes)
+             for (cost::AttentionPass* pass : {&passes.forward, &passes.backward})
+               *pass = {.efficiency = {.value = 1}, .ramp = {}, .tile = {}};
        }},
+      {gemm + "unaligned", [=](Constants& c) { c.profile.kernels.gemm[type].unaligned.clear(); }},
       {"/peak/" + type, [=](Constants& c) { c.profile.peak[type].value = FlopsPerSecond{1e24}; }},
       {"/memory_bandwidth", [](Constants& c) { c.profile.memory.bandwidth.value = fast; }},
       {"/host_copy/latency", [](Constants& c) { c.profile.host_copy.latency.value = {}; }},

@@ -23,7 +23,7 @@ cost::Profile stand_in() {
     profile.peak[model::to_text(type)] = {};
     profile.kernels.gemm[model::to_text(type)] = {};
   }
-  profile.kernels.attention.emplace();
+  profile.kernels.attention.emplace(cost::usual_attention, std::map<int, cost::AttentionPasses>{});
   return profile;
 }
 

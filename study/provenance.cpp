@@ -22,6 +22,9 @@ class Needs {
         processor_(profile.of_processor()),
         times_(processor_ && !profile.collective.times.empty()) {
     for (const auto& [kind, shares] : profile.kernels.by_pass) passes_.insert(kind);
+    const cost::Attentions& attentions = profile.kernels.attention;
+    const auto chosen = cost::chosen_attention(attentions, cost::preferred_attention(stack));
+    if (chosen != attentions.end()) attention_ = chosen->first;
     for (const program::Block& block : program.blocks) {
       for (const program::Task& task : block.tasks) {
         if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) add(*kernel);
@@ -63,8 +66,9 @@ class Needs {
     if (path == compute_slowdown) return used_.contains(compute_slowdown);
     if (path == "/collective/pcie_efficiency")
       return used_.contains("/collective/network_") || used_.contains(pcie);
+    if (path.find("/unaligned/") != std::string::npos) return used_.contains(path + "/");
     for (const std::string_view group :
-         {"/gemm/", "/peak/", "/streaming/", "/streaming_by_pass/", "/collective/",
+         {"/gemm/", "/attention/", "/peak/", "/streaming/", "/streaming_by_pass/", "/collective/",
           "/communicator/", "/host_copy/", "/host_memory_bandwidth"}) {
       if (!path.starts_with(group)) continue;
       return std::ranges::any_of(
@@ -94,9 +98,11 @@ class Needs {
   void add(const cost::Kernel& kernel) {
     if (kernel.kind == cost::KernelKind::gemm) {
       used_.insert("/gemm/" + model::to_text(kernel.type) + "/");
+      used_.insert("/gemm/" + model::to_text(kernel.type) + "/unaligned/" +
+                   std::to_string(kernel.alignment) + "/");
       used_.insert("/peak/" + model::to_text(kernel.type) + "/");
     } else if (cost::is_attention(kernel.kind)) {
-      used_.insert("/attention/");
+      used_.insert("/attention/" + attention_ + "/");
       used_.insert("/streaming/elementwise/");
       used_.insert("/peak/" + model::to_text(kernel.type) + "/");
     } else if (kernel.kind == cost::KernelKind::host_copy) {
@@ -111,6 +117,7 @@ class Needs {
   }
 
   std::set<std::string> passes_;  ///< kinds with constants of each pass
+  std::string attention_;         ///< the implementation of fused attention that runs
   bool nccl_;
   bool processor_;
   bool times_;  ///< of ranks on processors, in place of a formula

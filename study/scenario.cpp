@@ -216,11 +216,15 @@ void check_attention(const Run& run, const JsonReader& model) {
   const bool fused = std::ranges::any_of(run.graph->operators, [](const model::Operator& op) {
     return op.kind == model::OpKind::fused_attention;
   });
-  if (!fused || run.profile.kernels.attention) return;
+  const auto preferred = cost::preferred_attention(run.stack);
+  const cost::Attentions& known = run.profile.kernels.attention;
+  if (!fused || cost::chosen_attention(known, preferred) != known.end()) return;
   const auto said = model.find("attention");
+  std::string names;
+  for (const std::string& name : preferred) names += (names.empty() ? "" : " or ") + name;
   throw InputError(model.file(), said ? said->path() : model.path() + "/attention",
                    "\"attention\": \"unfused\", since profile " + run.profile.name +
-                       " has no constants of fused attention (its key \"attention\")",
+                       " has no constants of fused attention (its key \"attention\") by " + names,
                    said ? "\"fused\"" : "none, which is \"fused\"");
 }
 

@@ -1,13 +1,16 @@
-// Fits one share of the peak for each pass.
+// Fits an efficiency, a ramp and a tile for each implementation, size of a head and pass.
 #include "calibrate/fit/attention.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "calibrate/fit/chosen.hpp"
+#include "cost/attention.hpp"
 
 namespace stratagem::calibrate {
 namespace {
@@ -23,34 +26,76 @@ Chosen<AttentionTable> choose_pass(const std::vector<Measurements>& measurements
                 });
 }
 
-/// As cost::kernel_time has it, with the operations that a causal mask leaves.
-cost::Constant<double> fit_pass(const Chosen<AttentionTable>& chosen, const std::string& what,
-                                Fit& result) {
+/// Of one implementation, with heads of one size.
+using Variant = std::pair<std::string, int>;
+
+/// What was measured of one pass, all implementations and sizes together.
+class PassModel {
+ public:
+  PassModel(const Chosen<AttentionTable>& chosen, double moved) {
+    for (const auto& item : chosen.items) {
+      const FlopsPerSecond peak = item.from->device.peak.at(model::to_text(item.table->type));
+      for (const AttentionPoint& point : item.table->points) {
+        const Variant variant{item.table->implementation, point.size};
+        const auto [found, fresh] = first_.try_emplace(variant, parameters_.size());
+        if (fresh) {
+          parameters_.push_back({"efficiency", Range::share, 0.5, 0.7});
+          parameters_.push_back({"ramp", Range::positive, 100, 0.7});
+          parameters_.push_back({"tile", Range::positive, 100, 0.7});
+        }
+        observations_.push_back(
+            {peak, moved * item.from->device.memory_bandwidth, point, found->second});
+      }
+    }
+  }
+
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+  [[nodiscard]] const std::map<Variant, std::size_t>& variants() const { return first_; }
+  /// As cost::kernel_time has it, with the operations that a causal mask leaves.
+  [[nodiscard]] LogRatio log_ratio(Seconds floor) const {
+    return [this, floor](std::size_t i, const std::vector<double>& values) {
+      const auto& [peak, bandwidth, point, first] = observations_[i];
+      cost::AttentionPass pass;
+      pass.efficiency.value = values[first];
+      pass.ramp.value = values[first + 1];
+      pass.tile.value = values[first + 2];
+      const double share =
+          cost::attention_share(pass, static_cast<double>(point.keys), point.causal);
+      const Seconds busy = std::max(point.flops / (share * peak), point.bytes / bandwidth);
+      return std::log((floor + busy) / point.time);
+    };
+  }
+  [[nodiscard]] std::vector<std::uint64_t> groups() const {
+    std::vector<std::uint64_t> groups(observations_.size());
+    for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = i;
+    return groups;
+  }
+
+ private:
   struct Observation {
     FlopsPerSecond peak;
     BytesPerSecond bandwidth;
     AttentionPoint point;
+    std::size_t first;  ///< of its three parameters
   };
-  const double moved = result.profile.kernels.streaming.at("elementwise").value;
-  std::vector<Observation> observations;
-  std::vector<std::uint64_t> groups;
-  for (const auto& item : chosen.items) {
-    const FlopsPerSecond peak = item.from->device.peak.at(model::to_text(item.table->type));
-    for (const AttentionPoint& point : item.table->points) {
-      groups.push_back(observations.size());
-      observations.push_back({peak, moved * item.from->device.memory_bandwidth, point});
-    }
-  }
-  const std::vector<Parameter> parameters{{"share", Range::share, 0.5, 0.7}};
-  const Seconds floor = result.profile.kernels.floor.value;
-  const auto log_ratio = [&](std::size_t i, const std::vector<double>& values) {
-    const auto& [peak, bandwidth, point] = observations[i];
-    const Seconds busy = std::max(point.flops / (values[0] * peak), point.bytes / bandwidth);
-    return std::log((floor + busy) / point.time);
-  };
-  const Estimate estimate = fit(parameters, groups, log_ratio);
-  note(result, what, chosen, estimate, parameters, log_ratio);
-  return Source(chosen, what + " times", estimate).constant(estimate.values[0]);
+  std::vector<Parameter> parameters_;
+  std::map<Variant, std::size_t> first_;
+  std::vector<Observation> observations_;
+};
+
+std::map<Variant, cost::AttentionPass> fit_pass(const Chosen<AttentionTable>& chosen,
+                                                const std::string& what, Fit& result) {
+  const PassModel model(chosen, result.profile.kernels.streaming.at("elementwise").value);
+  const LogRatio log_ratio = model.log_ratio(result.profile.kernels.floor.value);
+  const Estimate estimate = fit(model.parameters(), model.groups(), log_ratio);
+  note(result, what, chosen, estimate, model.parameters(), log_ratio);
+  const Source source(chosen, what + " times", estimate);
+  std::map<Variant, cost::AttentionPass> passes;
+  for (const auto& [variant, first] : model.variants())
+    passes[variant] = {.efficiency = source.constant(estimate.values[first]),
+                       .ramp = source.constant(estimate.values[first + 1]),
+                       .tile = source.constant(estimate.values[first + 2])};
+  return passes;
 }
 
 }  // namespace
@@ -61,8 +106,12 @@ void fit_attention(const std::vector<Measurements>& measurements, const Datashee
   const auto backward = choose_pass(measurements, datasheet, cost::KernelKind::attention_backward);
   for (const auto* pass : {&forward, &backward})
     if (pass->items.empty() || !pass->same_architecture) return;
-  result.profile.kernels.attention = {.forward = fit_pass(forward, "attention", result),
-                                      .backward = fit_pass(backward, "attention_backward", result)};
+  const auto passes = fit_pass(forward, "attention", result);
+  result.profile.kernels.attention.clear();
+  for (const auto& [variant, back] : fit_pass(backward, "attention_backward", result)) {
+    if (const auto there = passes.find(variant); there != passes.end())
+      result.profile.kernels.attention[variant.first][variant.second] = {there->second, back};
+  }
 }
 
 }  // namespace stratagem::calibrate

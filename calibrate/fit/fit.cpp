@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -19,29 +20,39 @@
 namespace stratagem::calibrate {
 namespace {
 
+/// The median of times of the datasheet's architecture or of all others', from the first file that
+/// has any; files that only stand in come last. None: no file has.
+std::optional<cost::Constant<Seconds>> first_times(const std::vector<Measurements>& measurements,
+                                                   const Datasheet& datasheet, bool same,
+                                                   std::vector<Seconds> Measurements::*times,
+                                                   const std::string& what) {
+  for (const bool stands_in : {false, true}) {
+    for (const Measurements& from : measurements) {
+      if ((from.*times).empty() || from.stands_in != stands_in ||
+          (from.device.architecture == datasheet.architecture) != same)
+        continue;
+      std::vector<double> values;
+      for (const Seconds time : from.*times) values.push_back(time.value);
+      const bool measured = from.origin.status == "measured";
+      return cost::Constant<Seconds>{.value = rounded(Seconds{median(values)}),
+                                     .provenance = !same      ? cost::Provenance::assumed
+                                                   : measured ? cost::Provenance::measured
+                                                              : cost::Provenance::published,
+                                     .source = (same ? "" : "another architecture's, ") + what +
+                                               " on " + from.device.gpu + " (" +
+                                               from.origin.source + ")"};
+    }
+  }
+  return std::nullopt;
+}
+
 cost::Constant<Seconds> kernel_floor(const std::vector<Measurements>& measurements,
                                      const Datasheet& datasheet) {
   if (datasheet.processor) return datasheet.processor->kernel_floor;
-  for (const auto& [same, stands_in] : {std::pair{true, false}, std::pair{true, true},
-                                        std::pair{false, false}, std::pair{false, true}}) {
-    for (const Measurements& from : measurements) {
-      if (from.kernel_gaps.empty() || from.stands_in != stands_in ||
-          (from.device.architecture == datasheet.architecture) != same)
-        continue;
-      std::vector<double> gaps;
-      for (const Seconds gap : from.kernel_gaps) gaps.push_back(gap.value);
-      const std::string where =
-          "kernels back to back on " + from.device.gpu + " (" + from.origin.source + ")";
-      if (!same) {
-        return {.value = rounded(Seconds{median(gaps)}),
-                .provenance = cost::Provenance::assumed,
-                .source = "another architecture's, " + where};
-      }
-      return {.value = rounded(Seconds{median(gaps)}),
-              .provenance = from.origin.status == "measured" ? cost::Provenance::measured
-                                                             : cost::Provenance::published,
-              .source = where};
-    }
+  for (const bool same : {true, false}) {
+    if (const auto gap = first_times(measurements, datasheet, same, &Measurements::kernel_gaps,
+                                     "kernels back to back"))
+      return *gap;
   }
   throw InputError(datasheet.file, "/measurements",
                    "a file with a table of the kind \"kernel_gap\"", "none");
@@ -74,6 +85,9 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   profile.launch_queue = datasheet.launch_queue;
   profile.host_copy = datasheet.host_copy;
   profile.host_memory_bandwidth = datasheet.host_memory_bandwidth;
+  if (const auto launch = first_times(measurements, datasheet, true, &Measurements::host_launches,
+                                      "host time of a launch"))
+    profile.launch = *launch;
   fit_gemms(measurements, datasheet, result);
   fit_streaming_kinds(measurements, datasheet, result);
   fit_attention(measurements, datasheet, result);

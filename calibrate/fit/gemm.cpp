@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/median.hpp"
 #include "calibrate/fit/chosen.hpp"
 #include "cost/gemm.hpp"
 #include "cost/kernel.hpp"
@@ -71,6 +72,29 @@ struct Products {
   }
 };
 
+/// What products reach at most whose rows begin at multiples of fewer than 16 bytes: the median share
+/// of the peak, by that number, of those that compute so much that nothing else holds them up.
+std::map<int, cost::Constant<double>> unaligned_shares(const Chosen<GemmTable>& chosen,
+                                                       const std::string& type) {
+  constexpr Flops large{5e10};
+  std::map<int, std::vector<double>> shares;
+  for (const auto& item : chosen.items) {
+    const FlopsPerSecond peak = item.from->device.peak.at(type);
+    for (const auto& [point, alignment] : item.table->unaligned) {
+      const Flops flops = kernel_of(point, item.table->type).flops;
+      if (flops >= large) shares[alignment].push_back(flops / point.time / peak);
+    }
+  }
+  std::map<int, cost::Constant<double>> result;
+  for (const auto& [alignment, values] : shares)
+    result[alignment] = {
+        .value = rounded(median(values)),
+        .provenance =
+            chosen.same_architecture ? cost::Provenance::fitted : cost::Provenance::assumed,
+        .source = "median of " + std::to_string(values.size()) + " on " + chosen.measured_on()};
+  return result;
+}
+
 void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool processor,
               Fit& result) {
   const Products products(chosen, processor);
@@ -100,7 +124,8 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
                                        .half_intensity = source.constant(estimate.values[1]),
                                        .ramp = source.constant(estimate.values[2]),
                                        .streaming = source.constant(estimate.values[3]),
-                                       .fixed = source.constant(Seconds{estimate.values[4]})};
+                                       .fixed = source.constant(Seconds{estimate.values[4]}),
+                                       .unaligned = unaligned_shares(chosen, type)};
   note(result, "gemm " + type, chosen, estimate, parameters, log_ratio);
 }
 
@@ -111,6 +136,16 @@ void make_longer(cost::GemmConstants& gemm, double times) {
   for (auto* other : {&gemm.half_intensity, &gemm.ramp, &gemm.streaming})
     other->provenance = cost::Provenance::assumed;
   gemm.fixed.provenance = cost::Provenance::assumed;
+}
+
+/// Types of 16 bits have the same tensor cores and the same rows.
+void share_unaligned(std::map<std::string, cost::GemmConstants>& gemm) {
+  for (const auto& [type, other] : {std::pair{"fp16", "bf16"}, std::pair{"bf16", "fp16"}}) {
+    if (!gemm.contains(type) || !gemm.contains(other) || !gemm.at(type).unaligned.empty()) continue;
+    gemm[type].unaligned = gemm.at(other).unaligned;
+    for (auto& [alignment, share] : gemm[type].unaligned)
+      share.source = std::string("as ") + other + ": " + share.source;
+  }
 }
 
 }  // namespace
@@ -144,9 +179,13 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
                   .half_intensity = as_another(likeness, other.half_intensity),
                   .ramp = as_another(likeness, other.ramp),
                   .streaming = as_another(likeness, other.streaming),
-                  .fixed = as_another(likeness, other.fixed)};
+                  .fixed = as_another(likeness, other.fixed),
+                  .unaligned = {}};
+    for (const auto& [alignment, share] : other.unaligned)
+      gemm[type].unaligned[alignment] = as_another(likeness, share);
     if (likeness.times_as_long != 1) make_longer(gemm[type], likeness.times_as_long);
   }
+  share_unaligned(gemm);
 }
 
 }  // namespace stratagem::calibrate

@@ -135,7 +135,8 @@ void fit_streaming_kind(const Chosen<StreamingTable>& chosen, const Datasheet& d
                      "measured times of " + kind + ", or what it is alike", "");
   }
   const Seconds host_time = fit_streaming(chosen, kind, datasheet.processor.has_value(), result);
-  if (kind != "elementwise" || host_time == Seconds{}) return;
+  if (kind != "elementwise" || host_time == Seconds{} || !result.profile.launch.source.empty())
+    return;
   result.profile.launch = launch_of(chosen, host_time);
 }
 

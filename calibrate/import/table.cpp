@@ -191,7 +191,7 @@ class Csv {
       return check_rate(row, flops, peak->second.value, "peak of " + fact("type"));
     }
     if (column_of("bytes") && Bytes{value(row, "bytes")} < beyond_caches) return;
-    if (fact("kind") == "kernel_gap") return;
+    if (fact("kind") == "kernel_gap" || fact("kind") == "host_launch") return;
     check_rate(row, Bytes{value(row, "bytes")}, sheet.memory.bandwidth.value, "memory bandwidth");
   }
 

@@ -212,13 +212,11 @@ std::vector<StreamOf<T>> elementwise_streams() {
            }},
           {"activation_function", "swiglu", 3, 0,
            [](const Rows& r, Pool& p) {
-             const auto gate = p.read(r.size()), up = p.read(r.size());
-             kernels::swiglu<T>(p.stream, gate, up, p.write(r.size()));
+             kernels::swiglu_pairs<T>(p.stream, p.read(2 * r.size()), p.write(r.size()));
            }},
           {"activation_function", "swiglu gradient", 5, 0, [](const Rows& r, Pool& p) {
-             const auto dy = p.read(r.size()), gate = p.read(r.size()), up = p.read(r.size());
-             const auto dgate = p.write(r.size());
-             kernels::swiglu_gradient<T>(p.stream, dy, gate, up, dgate, p.write(r.size()));
+             const auto dy = p.read(r.size()), pairs = p.read(2 * r.size());
+             kernels::swiglu_pairs_gradient<T>(p.stream, dy, pairs, p.write(2 * r.size()));
            }}};
 }
 

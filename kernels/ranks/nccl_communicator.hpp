@@ -44,7 +44,7 @@ std::string nccl_version();
 /// blocking call (how much was not measured).
 ///
 /// All ranks call it alike. Throws DeviceError on a rank that has no library or a GPU that fails,
-/// and CommunicationError on the others, which name it. Never run on a GPU so far; compiled with
+/// and CommunicationError on the others, which name it. Run on one GPU so far; compiled with
 /// NCCL 2.28.9, and what gives up is tested with a stand-in
 /// (tests/kernels/gpu/nccl_guard_test.cpp).
 std::unique_ptr<DeviceCommunicator> nccl_communicator(Communicator& host, const Stream& stream,

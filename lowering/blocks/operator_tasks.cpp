@@ -45,6 +45,7 @@ void OperatorTasks::run(std::span<const OperatorPart> group, bool recomputed) {
   for (std::size_t i = 0; i < group.size(); ++i) read_operands(task, group[i], i > 0);
   for (const OperatorPart& op : group) write_results(task, op, recomputed);
   for (const OperatorPart& op : group) hold_operands(task, op);
+  for (const OperatorPart& op : group) add_temporary(task, op);
   for (const OperatorPart& op : group) {
     task.name.append(task.name.empty() ? "" : " + ")
         .append(name_within(graph_, graph_.operators[op.id]));
@@ -111,6 +112,19 @@ void OperatorTasks::hold_operands(Task& task, const OperatorPart& part) {
   }
   const std::vector<int> gone = held_.pass(stack_name(op), slots);
   task.reads.insert(task.reads.end(), gone.begin(), gone.end());
+}
+
+/// A buffer that only this task uses, as the stack says.
+void OperatorTasks::add_temporary(Task& task, const OperatorPart& part) {
+  const model::Operator& op = graph_.operators[part.id];
+  const Bytes each = kernels_of(c_.stack, stack_name(op)).temporary;
+  if (each == Bytes{}) return;
+  SlotName name = name_of(graph_, c_.facts, op.outputs[0]);
+  name.name += ", temporary";
+  const int slot = block_.add_slot(name, part.leaves[0], Category::temporaries);
+  const Bytes size = model::size_of(graph_.tensors[op.outputs[0]].type);
+  block_.slot(slot).bytes = (block_.slot(slot).bytes / size) * each;
+  task.writes.push_back(slot);
 }
 
 /// What an operator does, once its operands are read and its results have slots.

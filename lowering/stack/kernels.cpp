@@ -51,21 +51,37 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
   kernel.flops = Flops{2 * real(kernel.m) * real(kernel.n) * real(kernel.k) * real(kernel.batch)};
 }
 
-/// Has an operand rows that do not begin at multiples of 16 bytes? The last dimension is contiguous.
-bool is_unaligned(const Shapes& operands, model::DataType type) {
-  const auto in_row = static_cast<std::int64_t>(16 / model::size_of(type).value);
-  return std::ranges::any_of(operands, [&](const std::vector<std::int64_t>& shape) {
-    return !shape.empty() && shape.back() % in_row != 0;
-  });
+/// The bytes, up to 16, at whose multiples all rows of operands in 16 bits begin. The last dimension
+/// is contiguous.
+int alignment_of(const Shapes& operands, int most = 16) {
+  int bytes = most;
+  for (const std::vector<std::int64_t>& shape : operands)
+    while (!shape.empty() && 2 * shape.back() % bytes != 0) bytes /= 2;
+  return bytes;
 }
 
-/// Batches of products that the library computes without tensor cores, as the stack says.
+/// What unaligned products in 16 bits run on: batches without tensor cores, if the stack says so.
 void choose_cores(cost::Kernel& kernel, const Shapes& inputs, const Shapes& outputs,
                   const cost::Stack& stack) {
-  if (!cost::says(stack, cost::UnalignedBatches::in_fp32)) return;
-  if (kernel.batch == 1 || model::size_of(kernel.type) != 2_B) return;
-  if (is_unaligned(inputs, kernel.type) || is_unaligned(outputs, kernel.type))
+  if (model::size_of(kernel.type) != 2_B) return;
+  const int alignment = alignment_of(outputs, alignment_of(inputs));
+  if (alignment == 16) return;
+  if (kernel.batch > 1 && cost::says(stack, cost::UnalignedBatches::in_fp32)) {
     kernel.type = model::DataType::fp32;
+  } else {
+    kernel.alignment = alignment;
+  }
+}
+
+/// Queries, keys and the size of a head; of a gradient the same, whatever it is of.
+void set_attention_sizes(cost::Kernel& kernel, const model::Operator& op, const Shapes& inputs) {
+  const std::size_t queries = op.pass == model::Pass::forward ? 0 : 1;
+  const auto q = sizes(op.annotation->inputs[queries], inputs[queries]);
+  const auto k = sizes(op.annotation->inputs[queries + 1], inputs[queries + 1]);
+  kernel.m = q.at("s");
+  kernel.n = k.at("t");
+  kernel.k = k.at("d");
+  kernel.batch = q.at("b") * q.at("g") * (q.at("e") / kernel.k);
 }
 
 /// Of the products that the kernel computes: two forward; for the gradient of the queries three, of
@@ -146,7 +162,10 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     set_gemm_sizes(kernel, op, inputs, outputs);
     choose_cores(kernel, inputs, outputs, stack);
   }
-  if (op.kind == OpKind::fused_attention) kernel.flops = attention_flops(op, inputs);
+  if (op.kind == OpKind::fused_attention) {
+    kernel.flops = attention_flops(op, inputs);
+    set_attention_sizes(kernel, op, inputs);
+  }
   return kernel;
 }
 

@@ -33,12 +33,12 @@ std::string text_of(const Slot& slot, const placement::Grid& grid) {
 }
 
 std::string text_of(const cost::Kernel& kernel) {
-  const std::string slower =
-      kernel.slowdown == 1 ? "" : fmt::format(" slowdown {}", kernel.slowdown);
+  std::string more = kernel.slowdown == 1 ? "" : fmt::format(" slowdown {}", kernel.slowdown);
+  if (kernel.alignment > 0) more += fmt::format(" aligned to {} B", kernel.alignment);
   return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}{}", cost::to_text(kernel.kind),
                      model::to_text(kernel.type), kernel.batch, kernel.m, kernel.n, kernel.k,
                      kernel.flops.value, kernel.traffic.value, kernel.launches,
-                     kernel_pass_names[static_cast<std::size_t>(kernel.pass)], slower);
+                     kernel_pass_names[static_cast<std::size_t>(kernel.pass)], more);
 }
 
 using Uses = std::vector<std::tuple<int, int, int>>;

@@ -36,7 +36,7 @@ cost::GemmConstants planted_products() {
           .fixed = {.value = 5_us, .source = {}}};
 }
 
-/// Rows of a planted GPU: a gap of 2.2 us, products by the formula of cost::gemm_time, kernels that
+/// Rows of a planted GPU: a gap of 2.2 us, launches of 3.5 us, products by the formula of cost::gemm_time, kernels that
 /// move memory at 90 % of the bandwidth and 3 us, fused attention at 60 % and 40 % of the peak.
 class Planted {
  public:
@@ -58,6 +58,7 @@ class Planted {
 
   void write() {
     file_.add_time(experiment("kernel_gap", "", {}, {}, {}), {.median = 2.2_us});
+    file_.add_time(experiment("host_launch", "", {}, {}, {}), {.median = 3.5_us});
     for (const std::string& type : types) {
       products(type);
       for (const std::string& kind : cost::streaming_kinds()) {
@@ -149,8 +150,8 @@ Fit fitted(const Datasheet& sheet) {
   const std::string name = (folder.path() / "gpu.json").string();
   Planted(sheet, name).write();
   const Measurements measured = read_measurements(name);
-  // By itself it has no times of an eager framework and no all-reduces.
-  CHECK_THROWS_WITH(fit_profile({measured}, sheet), ContainsSubstring("eager elementwise times"));
+  // By itself it has no all-reduces.
+  CHECK_THROWS_WITH(fit_profile({measured}, sheet), ContainsSubstring("all-reduce"));
   return fit_completed({measured}, sheet);
 }
 
@@ -175,14 +176,17 @@ TEST_CASE(
     CHECK(mine.kernels.streaming.at(kind).value == Approx(0.9).epsilon(0.02));
     CHECK(mine.kernels.streaming.at(kind).provenance == cost::Provenance::fitted);
   }
-  REQUIRE(mine.kernels.attention);
-  CHECK(mine.kernels.attention->forward.value == Approx(0.6).epsilon(1e-3));
-  CHECK(mine.kernels.attention->backward.value == Approx(0.4).epsilon(1e-3));
-  CHECK_THAT(mine.kernels.attention->forward.source,
+  REQUIRE(mine.kernels.attention.contains("stratagem"));
+  const cost::AttentionPasses& passes = mine.kernels.attention.at("stratagem").at(128);
+  for (const bool causal : {false, true}) {
+    CHECK(cost::attention_share(passes.forward, 4096, causal) == Approx(0.6).epsilon(3e-3));
+    CHECK(cost::attention_share(passes.backward, 4096, causal) == Approx(0.4).epsilon(3e-3));
+  }
+  CHECK_THAT(passes.forward.efficiency.source,
              ContainsSubstring("8 attention times on imagined H100"));
+  CHECK(mine.launch.value == 3.5_us);
+  CHECK(mine.launch.provenance == cost::Provenance::measured);
   // What one GPU cannot tell is as in the profile that is fitted to nothing else.
-  CHECK(mine.launch.value == shipped.launch.value);
-  CHECK(mine.launch.provenance == cost::Provenance::assumed);
   CHECK(mine.collective.base.value == shipped.collective.base.value);
   CHECK(mine.collective.node_step.value == shipped.collective.node_step.value);
 }
@@ -203,11 +207,14 @@ TEST_CASE("a file of a GPU names what it has no row of, since the host was never
   CHECK(read_measurements(name).gemms.at(0).points.size() == rows);
 }
 
-TEST_CASE("without fused attention in a file the datasheet's shares stay") {
-  const Datasheet sheet = read_datasheet(sheet_file);
+TEST_CASE("without fused attention in a file the datasheet's constants stay") {
+  const Datasheet sheet = read_datasheet("scenarios/datasheets/a100-sxm4-80gb.json");
   const cost::Profile shipped = fit_profile(sheet).profile;
-  CHECK(shipped.kernels.attention->forward.value == sheet.attention->forward.value);
-  CHECK(shipped.kernels.attention->backward.value == sheet.attention->backward.value);
+  REQUIRE(shipped.kernels.attention.size() == 1);
+  const auto& passes = shipped.kernels.attention.at("FlashAttention-2").at(128);
+  const auto& stated = sheet.attention.at("FlashAttention-2").at(128);
+  CHECK(passes.forward.efficiency.value == stated.forward.efficiency.value);
+  CHECK(passes.backward.ramp.value == stated.backward.ramp.value);
 }
 
 TEST_CASE("the operations of fused attention follow from its sizes and its mask") {
@@ -223,6 +230,7 @@ TEST_CASE("the operations of fused attention follow from its sizes and its mask"
   // 2 products of 2 x 3 x 4 x 5 x 6 x 7 operations, and half of that.
   CHECK(read("[3, 4, 5, 6, 7, 1, 100, 2]").attentions[0].points[0].flops.value == 2 * 2 * 2520);
   CHECK(read("[3, 4, 5, 6, 7, 2, 100, 2]").attentions[0].points[0].flops.value == 2 * 2520);
+  CHECK(read("[3, 4, 5, 6, 7, 2, 100, 2]").attentions[0].implementation == "stratagem");
   CHECK_THROWS_WITH(read("[3, 4, 5, 6, 7, 3, 100, 2]"),
                     ContainsSubstring("/tables/0/rows/0/5: expected 1, or 2 where a causal mask"));
 }

@@ -135,7 +135,7 @@ TEST_CASE("every shipped file of measurements can be read and says where it is f
           0);
     ++files;
   }
-  CHECK(files == 19);
+  CHECK(files == 21);
 }
 
 std::vector<std::string> families(const std::string& family) {
@@ -160,6 +160,22 @@ TEST_CASE("products are alike by their weights, unless the table says otherwise"
   CHECK(sizes[0] == sizes[2]);
   CHECK(sizes[0] != sizes[1]);
   CHECK_THROWS_WITH(families(R"("family": ["weight"],)"), ContainsSubstring("/family/0"));
+}
+
+TEST_CASE("unaligned products stand apart, with the bytes at whose multiples their rows begin") {
+  const auto table = [](const std::string& row) {
+    return OneTable(
+               R"({"kind": "gemm", "operation": "unaligned", "type": "fp16", "timing": "kernel",
+      "columns": ["m", "n", "k", "transposes", "time us"], "rows": [)" +
+               row + "]}")
+        .read()
+        .gemms.at(0);
+  };
+  CHECK(table(R"([8, 16, 9, "NT", 1])").points.empty());
+  CHECK(table(R"([8, 16, 9, "NT", 1])").unaligned.at(0).second == 2);   // rows of 9 values
+  CHECK(table(R"([8, 12, 16, "NN", 1])").unaligned.at(0).second == 8);  // of 12, of b and c
+  CHECK(table(R"([10, 8, 7, "TN", 1])").unaligned.at(0).second == 4);   // of 10, of a
+  CHECK_THROWS_WITH(table(R"([9, 8, 8, "NT", 1])"), ContainsSubstring("no multiple of 16 bytes"));
 }
 
 TEST_CASE("kernels that move memory are alike by the power of ten of their bytes") {

@@ -1,6 +1,8 @@
 // Limits of the GEMM formula that hold whatever its constants are.
 #include "cost/gemm.hpp"
 
+#include <tuple>
+
 #include "base/input_error.hpp"
 #include "tests/catch.hpp"
 
@@ -181,6 +183,44 @@ TEST_CASE("a product of a processor that computes little moves its operands") {
   profile.kernels.gemm["fp16"].streaming.value = 0.5;
   const Kernel kernel = gemm(1, 1000, 1000);
   CHECK(close(gemm_time(kernel, profile), kernel.traffic / 500_GBps, 1e-9));
+}
+
+TEST_CASE("unaligned rows limit a product's rate, and change nothing where memory takes longer") {
+  Profile profile = round_numbers();
+  Kernel product = gemm(10000, 10001, 10000);
+  const Seconds aligned = gemm_time(product, profile);
+  product.alignment = 2;
+  CHECK(gemm_time(product, profile) == aligned);  // no limit is known
+  profile.kernels.gemm["fp16"].unaligned[2].value = 0.1;
+  profile.kernels.gemm["fp16"].unaligned[8].value = 0.2;
+  // 2e12 operations at a tenth of 100 TFLOP/s.
+  CHECK(close(gemm_time(product, profile), product.flops / 10_TFLOPps, 1e-3));
+  product.alignment = 8;
+  CHECK(close(gemm_time(product, profile), product.flops / 20_TFLOPps, 1e-3));
+  product.alignment = 4;
+  CHECK(gemm_time(product, profile) == aligned);
+  Kernel thin = gemm(1, 10001, 10000);
+  const Seconds moving = gemm_time(thin, profile);
+  thin.alignment = 2;
+  CHECK(close(gemm_time(thin, profile), moving, 1e-3));
+}
+
+TEST_CASE("a table of 50257 words takes an H100 five times as long as one of 50304, as measured") {
+  // scenarios/measurements/h100_sxm_pytorch.json: 4096 tokens, 2048 wide, three products.
+  const Profile profile = read_profile("scenarios/profiles/h100-sxm5.json");
+  const auto all = [&](std::int64_t words, int alignment) {
+    Seconds sum;
+    for (auto [m, n, k] :
+         {std::tuple{4096, words, 2048}, {4096, 2048, words}, {words, 2048, 4096}}) {
+      Kernel one = gemm(m, n, k);
+      one.type = model::DataType::bf16;
+      one.alignment = alignment;
+      sum += gemm_time(one, profile);
+    }
+    return sum;
+  };
+  CHECK(close(all(50257, 2), Seconds{19.86e-3}, 0.1));
+  CHECK(close(all(50304, 0), Seconds{3.72e-3}, 0.1));
 }
 
 }  // namespace

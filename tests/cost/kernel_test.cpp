@@ -75,11 +75,14 @@ TEST_CASE("a fused attention computes its products at a share of the peak, or mo
   profile.kernels.streaming["elementwise"].value = 0.8;
   Kernel attention{.kind = KernelKind::attention,
                    .type = model::DataType::fp16,
+                   .n = 1024,
+                   .k = 64,
                    .flops = Flops{50e9},
                    .traffic = 10_MB};
   CHECK_THROWS_WITH(kernel_time(attention, profile), StartsWith("profile simple: /attention"));
-  profile.kernels.attention = AttentionConstants{.forward = {.value = 0.4, .source = {}},
-                                                 .backward = {.value = 0.25, .source = {}}};
+  AttentionPasses& passes = profile.kernels.attention["FlashAttention-2"][64];
+  passes.forward.efficiency.value = 0.4;
+  passes.backward.efficiency.value = 0.25;
   // 50 GFLOP / (0.4 * 125 TFLOP/s) = 1 ms; 10 MB / 0.8 TB/s = 12.5 us are hidden behind it.
   CHECK(close(kernel_time(attention, profile), 1003_us, 1e-12));
   attention.kind = KernelKind::attention_backward;  // 50 GFLOP / (0.25 * 125 TFLOP/s) = 1.6 ms
@@ -94,7 +97,7 @@ TEST_CASE("every kind of kernel has a name, and every shipped profile knows it")
     const Profile profile = read_profile("scenarios/profiles/" + std::string(name) + ".json");
     for (std::size_t kind = 0; kind < kernel_kind_names.size(); ++kind) {
       const bool attention = is_attention(static_cast<KernelKind>(kind));
-      if (attention && !profile.kernels.attention) continue;  // a V100 has no fused one
+      if (attention && profile.kernels.attention.empty()) continue;  // a V100 has no fused one
       const Kernel kernel{.kind = static_cast<KernelKind>(kind),
                           .m = 1024,
                           .n = 1024,

@@ -146,6 +146,54 @@ TEST_CASE("batches of products whose rows are no multiples of 16 bytes run as fp
   }
 }
 
+TEST_CASE("products know at which multiples their rows begin, if not of 16 bytes") {
+  // Rows of 59 logits begin at multiples of 2 bytes, of 60 values at multiples of 8.
+  const model::GptConfig gpt{.layers = 1,
+                             .hidden = 60,
+                             .heads = 1,
+                             .sequence = 24,
+                             .vocabulary = 59,
+                             .batch = 1,
+                             .dropout = false};
+  const Program program = lower(plan_of(model::gpt(gpt), "{}", 1), plain_stack(), {});
+  const auto alignment = [&](int segment, const std::string& name) {
+    const Block& block = block_of(program, segment, CellPass::forward);
+    const auto task = std::ranges::find(block.tasks, name, &Task::name);
+    REQUIRE(task != block.tasks.end());
+    return std::get<cost::Kernel>(task->work).alignment;
+  };
+  CHECK(alignment(2, "logits") == 2);
+  CHECK(alignment(1, "mlp.fc1") == 8);
+  const model::GptConfig even{.layers = 1,
+                              .hidden = 64,
+                              .heads = 1,
+                              .sequence = 24,
+                              .vocabulary = 64,
+                              .batch = 1,
+                              .dropout = false};
+  const Program aligned = lower(plan_of(model::gpt(even), "{}", 1), plain_stack(), {});
+  for (const Block& block : aligned.blocks) {
+    for (const Task& task : block.tasks) {
+      const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      CHECK((kernel == nullptr || kernel->alignment == 0));
+    }
+  }
+}
+
+TEST_CASE("temporary buffers of an operator live with its task, so many bytes an element") {
+  cost::Stack stack = plain_stack();
+  stack.rules = {cost::OperatorKernels{.of = "gelu", .temporary = 6_B}};
+  const Program program = lower(plan_of(model::gpt(small_gpt), "{}"), stack);
+  const Block& block = block_of(program, 1, CellPass::forward);
+  const auto task = std::ranges::find(block.tasks, "mlp.gelu", &Task::name);
+  REQUIRE(task != block.tasks.end());
+  REQUIRE(task->writes.size() == 2);
+  const int result = task->writes[0], temporary = task->writes[1];
+  CHECK(block.slots[temporary].bytes == 3 * block.slots[result].bytes);  // of fp16
+  CHECK(std::ranges::count(task->allocates, temporary) == 1);
+  CHECK(task->frees == std::vector{temporary});
+}
+
 TEST_CASE("a loss looks up one logit a token, and its gradient reads and writes all") {
   // One rank: a number for every token is 4 bytes, a label 8; a lookup touches at most a sector of
   // 32 bytes a token.

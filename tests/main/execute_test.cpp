@@ -23,6 +23,19 @@ TEST_CASE("a run of one device is executed alone and agrees with itself") {
   CHECK(folder.read("out.json").find("\"agrees\": true") != std::string::npos);
 }
 
+TEST_CASE("a run that is not to be compared with one device is timed, and says so") {
+  const TemporaryFolder folder;
+  folder.write("small.json", small_scenario());
+  const Ran finished =
+      run("execute small.json --run alone --steps 2 --unchecked --json out.json", folder);
+  CAPTURE(finished.err);
+  CHECK(finished.exit == 0);
+  CHECK(finished.out.find("one device: not compared (--unchecked)") != std::string::npos);
+  CHECK(finished.out.find("measured") != std::string::npos);
+  CHECK(folder.read("out.json").find("\"agrees\"") == std::string::npos);
+  CHECK(run("execute small.json --run alone --steps 0 --unchecked", folder).exit == 2);
+}
+
 TEST_CASE("live bytes are predicted of a run whose time is not") {
   const TemporaryFolder folder;
   const std::string known = with(with(small_scenario(), "megatron-2019.json", "plain.json"),

@@ -67,6 +67,18 @@ TEST_CASE("medians are of all iterations of all executions of a run") {
   CHECK(text.find("not the peak predicted: a") == std::string::npos);
 }
 
+TEST_CASE(
+    "an execution that was not compared with one device is told, and disagrees with nothing") {
+  std::string unchecked = execution("a", "2", "7");
+  const std::string agrees = R"("agrees": true)";
+  unchecked.replace(unchecked.find(agrees), agrees.size(), R"("compared_with_one_device": false)");
+  const report::ExecutedPlans plans = plans_of({unchecked, execution("b", "1", "7")});
+  CHECK(plans.plans[0].agrees);
+  const std::string text = report::to_markdown(plans);
+  CHECK(text.find("not compared with one device: a") != std::string::npos);
+  CHECK(text.find("not compared with one device: b") == std::string::npos);
+}
+
 TEST_CASE("plans that differ by more than 10 % are to be in the order that was predicted") {
   const report::ExecutedPlans plans = plans_of(
       {execution("a", "1.8", "7"), execution("b", "1.5", "7"), execution("c", "1.6", "7")});

@@ -12,7 +12,8 @@ import tarfile
 import tempfile
 import unittest
 
-STEPS = ["build", "kernels", "loop", "collectives", "attention", "sanitize", "fit", "execute", "reference"]
+STEPS = ["build", "kernels", "loop", "framework", "collectives", "attention", "fit", "execute", "reference",
+         "sanitize"]
 PROGRAMS = ["stratagem", "kernels_gpu_test", "ranks_gpu_test", "execute_test", "gpu_bench"]
 # Tells what it was asked for, and fails if a file of its name says so. What it writes exists afterwards.
 PRETENDS = """#!/bin/sh
@@ -33,7 +34,8 @@ class Checked(unittest.TestCase):
         for name in ("scripts", "scenarios/loop", "build", "tools", "fails"):
             os.makedirs(self.path(name))
         shutil.copy("scripts/gpu-check", self.path("scripts/gpu-check"))
-        shutil.copy("scenarios/loop/gpu.json", self.path("scenarios/loop/gpu.json"))
+        for name in ("gpu.json", "gpu_large.json"):
+            shutil.copy("scenarios/loop/" + name, self.path("scenarios/loop/" + name))
         self.gpu("NVIDIA H100 80GB HBM3", "9.0")
         self.write("tools/compute-sanitizer", PRETENDS)
         for python in ("python3", "python"):
@@ -118,7 +120,8 @@ esac
         places = [text.index(f"== {step}: about") for step in STEPS]
         self.assertEqual(places, sorted(places))
         results = {step: self.archived()[f"results/{step}"].strip() for step in STEPS}
-        self.assertEqual(results.pop("reference"), "nothing to do here")
+        for step in ("framework", "reference"):  # without PyTorch
+            self.assertEqual(results.pop(step), "nothing to do here")
         self.assertEqual(set(results.values()), {"passed"})
         self.assertIn("kernels.log", self.archived())
         # The quick sweep of the loop and the whole one, each fitted with the datasheet of this GPU.
@@ -167,7 +170,7 @@ esac
             self.assertEqual(self.check("run", "loop", "execute")[0], 0)
             told = set(re.findall(r"--precision (\w+)", self.calls))
             self.assertEqual(told, {"fp32", "fp16", best})
-            self.assertEqual(self.calls.count(f"--precision {best} --steps 20"), 4)
+            self.assertEqual(self.calls.count(f"--precision {best} --steps 20 --unchecked"), 6)
             with open(self.path("out/gpu/loop/scenario.json")) as scenario:
                 self.assertIn(f'"precision": "{best}"', scenario.read())
 

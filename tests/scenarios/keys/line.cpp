@@ -171,7 +171,13 @@ std::string Worlds::judge_provenance(const Line& line, const std::string& key,
                                      const std::string& constant) {
   ordered_json world = world_of(line.says, place_of(line.says, key));
   for (const char* document : {"profile", "stack"}) know_all(world[document]);
-  const std::string place = constant + "/provenance";
+  // A key with * stands where the line says.
+  std::string place = place_of(line.says, key);
+  for (auto more = std::ranges::count(key, '/') - std::ranges::count(constant, '/'); more > 0;
+       --more)
+    place.erase(place.rfind('/'));
+  place += "/provenance";
+  if (line.says.contains("refused")) return "";  // there is no such constant
   if (!world.contains(ordered_json::json_pointer(place))) return "no constant at " + constant;
   std::string wrong;
   for (const char* word : {"measured", "published", "fitted", "datasheet", "assumed"}) {

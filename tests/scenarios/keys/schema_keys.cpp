@@ -76,8 +76,10 @@ class Walk {
     }
     if (!has_free_keys(schema)) return;
     const ordered_json& member = schema.at("additionalProperties");
-    if (!schema.contains("propertyNames")) return leaves(member, path + "/*", found);
-    for (const ordered_json& name : resolved(schema.at("propertyNames")).at("enum"))
+    const ordered_json names =
+        schema.contains("propertyNames") ? resolved(schema.at("propertyNames")) : ordered_json{};
+    if (!names.contains("enum")) return leaves(member, path + "/*", found);
+    for (const ordered_json& name : names.at("enum"))
       leaves(member, path + "/" + name.get<std::string>(), found);
   }
 
