@@ -84,7 +84,8 @@ Datasheet read_datasheet(const std::string& file) {
                       .host_copy = cost::read_host_copy(json.at("host_copy")),
                       .host_memory_bandwidth = read_if_there(json, "host_memory_bandwidth",
                                                              &cost::read_constant<BytesPerSecond>),
-                      .launch_queue = read_if_there(json, "launch_queue", &cost::read_count)};
+                      .launch_queue = read_if_there(json, "launch_queue", &cost::read_count),
+                      .launch = read_if_there(json, "launch", &cost::read_positive<Seconds>)};
   json.finish();
   return datasheet;
 }

@@ -61,6 +61,8 @@ struct Datasheet {
   cost::HostCopyConstants host_copy;
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
   std::optional<cost::Constant<double>> launch_queue = {};
+  /// The host's time of a launch. None: what eager frameworks took.
+  std::optional<cost::Constant<Seconds>> launch = {};
   std::optional<ProcessorFacts> processor = {};
 };
 

@@ -56,7 +56,8 @@ calibrate::Fit asked_fit(const Arguments& asked, const std::string& output) {
       output.empty() && !measurements.empty() ? measurements.front().file : output;
   if (!asked.has("datasheet"))
     return calibrate::fit_processor(measurements, std::filesystem::path(named).stem().string());
-  const calibrate::Datasheet sheet = calibrate::read_datasheet(asked.text("datasheet"));
+  calibrate::Datasheet sheet = calibrate::read_datasheet(asked.text("datasheet"));
+  if (!output.empty()) sheet.name = std::filesystem::path(output).stem().string();
   return calibrate::fit_completed(std::move(measurements), sheet);
 }
 

@@ -246,7 +246,8 @@ void check_arguments(const Arguments& asked, int ranks) {
   check_unit(asked);
   if (asked.whole("steps") < 0) throw UsageError("--steps is 0 or more");
   if (asked.has("unchecked") && (asked.whole("steps") == 0 || asked.has("in-process")))
-    throw UsageError("--unchecked leaves nothing to do where nothing is timed");
+    throw UsageError(
+        "--unchecked is for runs that are timed, which --steps 0 and --in-process are not");
   if (asked.whole("steps") == 0 && asked.has("trace"))
     throw UsageError("--trace is of an iteration that is timed: --steps is 1 or more for it");
   if (!asked.has("in-process")) return;

@@ -50,7 +50,7 @@ Format<Bytes> size_per_element() {
   format.words = "size of at most 1000 B";
   format.read = [read = format.read](const JsonReader& reader) {
     const Bytes bytes = read(reader);
-    if (bytes > 1000_B) reader.fail("at most 1000 B a parameter", reader.dump());
+    if (bytes > 1000_B) reader.fail("at most 1000 B an element", reader.dump());
     return bytes;
   };
   return format;
@@ -151,7 +151,9 @@ RuleKind unaligned_batches() {
 RuleKind preferred_attention() {
   const std::vector<std::string> names(attention_implementations.begin(),
                                        attention_implementations.end());
-  const Format<std::string> name = name_of("implementations", names);
+  std::string known;
+  for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
+  const Format<std::string> name = name_of("implementations: " + known, names);
   return kind<PreferredAttention>(
       {"which implementation of fused attention runs; otherwise FlashAttention-2",
        "the rate of fused attention", "", 0},

@@ -98,10 +98,12 @@ struct SwigluGradientOfPairs {
 };
 template <typename T>
 auto reads_pairs(DeviceIn<T> x) {
+  expects(aligned(x.data(), sizeof(Pair<T>)), "pairs begin at a multiple of their size");
   return reads<Pair<T>>({reinterpret_cast<const Pair<T>*>(x.data()), x.size() / 2});
 }
 template <typename T>
 auto writes_pairs(DeviceOut<T> x) {
+  expects(aligned(x.data(), sizeof(Pair<T>)), "pairs begin at a multiple of their size");
   return writes<Pair<T>>({reinterpret_cast<Pair<T>*>(x.data()), x.size() / 2});
 }
 

@@ -33,7 +33,7 @@ __global__ void bias_add_kernel(Rows shape, bool in_packets, const T* x, const T
   });
 }
 
-/// Rows so long that there are fewer of them than a GPU runs blocks.
+/// For fewer rows than a GPU runs blocks.
 template <typename T>
 struct SumWithBias {
   const T* bias;
@@ -75,8 +75,7 @@ void bias_add(const Stream& stream, const Rows& shape, DeviceIn<T> x, DeviceIn<T
   expect_size(shape.size(), x, y);
   expect_size(shape.columns, bias);
   if (shape.size() == 0) return;
-  constexpr std::int64_t long_row = 1 << 16;
-  if (shape.columns > long_row) {
+  if (shape.rows < 128 && shape.columns > 4096) {
     return for_each(stream, y.size(), SumWithBias<T>{bias.data(), shape.columns}, reads<T>(x),
                     writes<T>(y));
   }

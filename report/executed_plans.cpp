@@ -94,6 +94,17 @@ void add(const JsonReader& executed, ExecutedPlan& plan, Paces& paces) {
   }
 }
 
+void set_agreement(Json& json, const ExecutedPlan& plan) {
+  json.set("compared_with_one_device", plan.compared);
+  if (plan.compared) json.set("agrees", plan.agrees);
+}
+
+/// What a run computed, where that is not as one device computes it, or not known.
+std::string complaint(const ExecutedPlan& plan) {
+  if (!plan.agrees) return "computes something else than one device: " + plan.run + "\n";
+  return plan.compared ? "" : "not compared with one device: " + plan.run + "\n";
+}
+
 /// Adds the file of an execution to the run of its name.
 void add_file(const std::string& file, const std::string& simulated, ExecutedPlans& result,
               std::vector<Paces>& paces) {
@@ -213,13 +224,12 @@ std::string to_markdown(const ExecutedPlans& plans) {
     if (plan.set_aside + plan.disturbed > 0)
       text += fmt::format("disturbed by others on the cores: of {} {} set aside, {} counted\n",
                           plan.run, plan.set_aside, plan.disturbed);
-    if (!plan.agrees) text += "computes something else than one device: " + plan.run + "\n";
-    if (!plan.compared) text += "not compared with one device: " + plan.run + "\n";
+    text += complaint(plan);
   }
   for (const auto& [plan, because] : plans.unpredicted) {
     text += fmt::format("no time predicted: {}, measured {}: {}\n", plan.run,
                         milliseconds(plan.measured()) + " ms", because);
-    if (!plan.agrees) text += "computes something else than one device: " + plan.run + "\n";
+    text += complaint(plan);
   }
   for (const std::string& run : plans.not_executed) text += "not executed: " + run + "\n";
   return text;
@@ -241,9 +251,8 @@ Json to_json(const ExecutedPlans& plans) {
         .set("error", plan.error())
         .set("peak_live_bytes", plan.peak.value)
         .set("predicted_peak_live_bytes", plan.predicted_peak.value)
-        .set("arena_bytes", plan.arena.value)
-        .set("agrees", plan.agrees)
-        .set("compared_with_one_device", plan.compared);
+        .set("arena_bytes", plan.arena.value);
+    set_agreement(row, plan);
     list.push(row);
   }
   for (const auto& [slow, quick] : plans.in_wrong_order())
@@ -257,12 +266,12 @@ Json to_json(const ExecutedPlans& plans) {
   if (!plans.plans.empty())
     json.set("median_error", plans.median_error()).set("worst_error", plans.worst_error());
   Json unpredicted = Json::array();
-  for (const auto& [plan, because] : plans.unpredicted)
-    unpredicted.push(Json::object()
-                         .set("run", plan.run)
-                         .set("because", because)
-                         .set("measured_s", plan.measured().value)
-                         .set("agrees", plan.agrees));
+  for (const auto& [plan, because] : plans.unpredicted) {
+    Json row = Json::object();
+    row.set("run", plan.run).set("because", because).set("measured_s", plan.measured().value);
+    set_agreement(row, plan);
+    unpredicted.push(row);
+  }
   return json.set("unpredicted", unpredicted);
 }
 

@@ -69,8 +69,9 @@ ExecutedPlans executed_plans(const std::string& simulated,
 std::string to_markdown(const ExecutedPlans& plans);
 ///   {schema, pace_s if it is known, plans: [{run, predicted_s, measured_s, at_pace_s, least_s,
 ///   most_s, iterations, set_aside, disturbed, error, peak_live_bytes, predicted_peak_live_bytes,
-///   arena_bytes, agrees, compared_with_one_device}], median_error and worst_error if any,
-///   in_wrong_order, not_executed, unpredicted: [{run, because, measured_s, agrees}]}
+///   arena_bytes, compared_with_one_device, agrees if so}], median_error and worst_error if any,
+///   in_wrong_order, not_executed, unpredicted: [{run, because, measured_s,
+///   compared_with_one_device, agrees if so}]}
 /// predicted_s is at pace_s, too.
 Json to_json(const ExecutedPlans& plans);
 

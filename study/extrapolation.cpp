@@ -22,6 +22,7 @@ bool measured(const cost::Kernel& kernel, const cost::Profile& profile) {
   if (found == profile.evidence.end()) return false;
   const cost::Evidence& evidence = found->second;
   const int launches = std::max(kernel.launches, 1);
+  if (cost::is_attention(kernel.kind)) return evidence.size.holds(static_cast<double>(kernel.n));
   if (kernel.kind != cost::KernelKind::gemm)
     return evidence.size.holds(kernel.traffic.value / launches);
   const auto smallest = static_cast<double>(std::min({kernel.m, kernel.n, kernel.k}));

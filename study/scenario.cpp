@@ -220,11 +220,13 @@ void check_attention(const Run& run, const JsonReader& model) {
   const cost::Attentions& known = run.profile.kernels.attention;
   if (!fused || cost::chosen_attention(known, preferred) != known.end()) return;
   const auto said = model.find("attention");
-  std::string names;
+  std::string names, there;
   for (const std::string& name : preferred) names += (names.empty() ? "" : " or ") + name;
+  for (const auto& [name, sizes] : known) there += (there.empty() ? ", but by " : " and ") + name;
   throw InputError(model.file(), said ? said->path() : model.path() + "/attention",
                    "\"attention\": \"unfused\", since profile " + run.profile.name +
-                       " has no constants of fused attention (its key \"attention\") by " + names,
+                       " has no constants of fused attention (its key \"attention\") by " + names +
+                       ", which the stack prefers" + there,
                    said ? "\"fused\"" : "none, which is \"fused\"");
 }
 

@@ -7,8 +7,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/input_error.hpp"
 #include "calibrate/fit/chosen.hpp"
 #include "cost/attention.hpp"
 
@@ -17,14 +19,40 @@ namespace {
 
 /// fp32 has no tensor cores, and its share says nothing of theirs.
 Chosen<AttentionTable> choose_pass(const std::vector<Measurements>& measurements,
-                                   const Datasheet& datasheet, cost::KernelKind pass) {
+                                   const Datasheet& datasheet, cost::KernelKind pass,
+                                   std::string_view implementation) {
   return choose(measurements, datasheet, &Measurements::attentions,
-                [pass](const AttentionTable& table) {
+                [&](const AttentionTable& table) {
                   const bool narrow =
                       table.type == model::DataType::fp16 || table.type == model::DataType::bf16;
-                  return narrow && table.kind == pass;
+                  return narrow && table.kind == pass && table.implementation == implementation;
                 });
 }
+
+/// Of every implementation of which this architecture's passes were measured, both of them.
+struct BothPasses {
+  Chosen<AttentionTable> forward{.items = {}, .same_architecture = true};
+  Chosen<AttentionTable> backward{.items = {}, .same_architecture = true};
+
+  BothPasses(const std::vector<Measurements>& measurements, const Datasheet& datasheet) {
+    for (const std::string_view name : cost::attention_implementations) {
+      const auto of = [&](cost::KernelKind pass) {
+        const auto found = choose_pass(measurements, datasheet, pass, name);
+        return found.same_architecture ? found.items : std::vector<Chosen<AttentionTable>::Item>{};
+      };
+      const auto one = of(cost::KernelKind::attention);
+      const auto other = of(cost::KernelKind::attention_backward);
+      if (one.empty() != other.empty()) {
+        throw InputError((one.empty() ? other : one).front().from->file, "/tables",
+                         std::string(one.empty() ? "attention" : "attention_backward") + " by " +
+                             std::string(name) + ", since the other pass is there",
+                         "none");
+      }
+      forward.items.insert(forward.items.end(), one.begin(), one.end());
+      backward.items.insert(backward.items.end(), other.begin(), other.end());
+    }
+  }
+};
 
 /// Of one implementation, with heads of one size.
 using Variant = std::pair<std::string, int>;
@@ -83,18 +111,27 @@ class PassModel {
   std::vector<Observation> observations_;
 };
 
+Chosen<AttentionTable> of_implementation(const Chosen<AttentionTable>& all,
+                                         const std::string& implementation) {
+  Chosen<AttentionTable> some{.items = {}, .same_architecture = all.same_architecture};
+  for (const auto& item : all.items)
+    if (item.table->implementation == implementation) some.items.push_back(item);
+  return some;
+}
+
 std::map<Variant, cost::AttentionPass> fit_pass(const Chosen<AttentionTable>& chosen,
                                                 const std::string& what, Fit& result) {
   const PassModel model(chosen, result.profile.kernels.streaming.at("elementwise").value);
   const LogRatio log_ratio = model.log_ratio(result.profile.kernels.floor.value);
   const Estimate estimate = fit(model.parameters(), model.groups(), log_ratio);
   note(result, what, chosen, estimate, model.parameters(), log_ratio);
-  const Source source(chosen, what + " times", estimate);
   std::map<Variant, cost::AttentionPass> passes;
-  for (const auto& [variant, first] : model.variants())
+  for (const auto& [variant, first] : model.variants()) {
+    const Source source(of_implementation(chosen, variant.first), what + " times", estimate);
     passes[variant] = {.efficiency = source.constant(estimate.values[first]),
                        .ramp = source.constant(estimate.values[first + 1]),
                        .tile = source.constant(estimate.values[first + 2])};
+  }
   return passes;
 }
 
@@ -102,10 +139,8 @@ std::map<Variant, cost::AttentionPass> fit_pass(const Chosen<AttentionTable>& ch
 
 void fit_attention(const std::vector<Measurements>& measurements, const Datasheet& datasheet,
                    Fit& result) {
-  const auto forward = choose_pass(measurements, datasheet, cost::KernelKind::attention);
-  const auto backward = choose_pass(measurements, datasheet, cost::KernelKind::attention_backward);
-  for (const auto* pass : {&forward, &backward})
-    if (pass->items.empty() || !pass->same_architecture) return;
+  const auto& [forward, backward] = BothPasses(measurements, datasheet);
+  if (forward.items.empty()) return;
   const auto passes = fit_pass(forward, "attention", result);
   result.profile.kernels.attention.clear();
   for (const auto& [variant, back] : fit_pass(backward, "attention_backward", result)) {

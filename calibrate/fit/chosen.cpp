@@ -40,8 +40,10 @@ MeasuredPoint judged(const StreamingPoint& point) {
 }
 
 MeasuredPoint judged(const AttentionPoint& point) {
-  return {
-      .family = point.family, .shape = point.shape, .size = point.bytes.value, .time = point.time};
+  return {.family = point.family,
+          .shape = point.shape,
+          .size = static_cast<double>(point.keys),
+          .time = point.time};
 }
 
 MeasuredPoint judged(const AllReducePoint& point) {

@@ -85,6 +85,7 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   profile.launch_queue = datasheet.launch_queue;
   profile.host_copy = datasheet.host_copy;
   profile.host_memory_bandwidth = datasheet.host_memory_bandwidth;
+  if (datasheet.launch) profile.launch = *datasheet.launch;
   if (const auto launch = first_times(measurements, datasheet, true, &Measurements::host_launches,
                                       "host time of a launch"))
     profile.launch = *launch;

@@ -89,8 +89,7 @@ std::map<int, cost::Constant<double>> unaligned_shares(const Chosen<GemmTable>& 
   for (const auto& [alignment, values] : shares)
     result[alignment] = {
         .value = rounded(median(values)),
-        .provenance =
-            chosen.same_architecture ? cost::Provenance::fitted : cost::Provenance::assumed,
+        .provenance = cost::Provenance::fitted,
         .source = "median of " + std::to_string(values.size()) + " on " + chosen.measured_on()};
   return result;
 }
@@ -124,8 +123,7 @@ void fit_gemm(const Chosen<GemmTable>& chosen, const std::string& type, bool pro
                                        .half_intensity = source.constant(estimate.values[1]),
                                        .ramp = source.constant(estimate.values[2]),
                                        .streaming = source.constant(estimate.values[3]),
-                                       .fixed = source.constant(Seconds{estimate.values[4]}),
-                                       .unaligned = unaligned_shares(chosen, type)};
+                                       .fixed = source.constant(Seconds{estimate.values[4]})};
   note(result, "gemm " + type, chosen, estimate, parameters, log_ratio);
 }
 
@@ -156,8 +154,9 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
   for (const auto& entry : datasheet.peak) {
     const std::string& type = entry.first;
     const auto chosen =
-        choose(measurements, datasheet, &Measurements::gemms,
-               [&type](const GemmTable& table) { return model::to_text(table.type) == type; });
+        choose(measurements, datasheet, &Measurements::gemms, [&type](const GemmTable& table) {
+          return model::to_text(table.type) == type && !table.points.empty();
+        });
     const bool alike = datasheet.like.gemm.contains(type);  // what is measured is like itself
     if (alike && (chosen.items.empty() || !chosen.same_architecture)) continue;
     if (chosen.items.empty()) {
@@ -165,6 +164,11 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
                        "measured GEMMs of " + type + ", or what they are alike", "");
     }
     fit_gemm(chosen, type, datasheet.processor.has_value(), result);
+    const auto unaligned =
+        choose(measurements, datasheet, &Measurements::gemms, [&type](const GemmTable& table) {
+          return model::to_text(table.type) == type && !table.unaligned.empty();
+        });
+    if (unaligned.same_architecture) gemm[type].unaligned = unaligned_shares(unaligned, type);
   }
   for (const auto& [type, likeness] : datasheet.like.gemm) {
     if (gemm.contains(type)) continue;
@@ -179,10 +183,7 @@ void fit_gemms(const std::vector<Measurements>& measurements, const Datasheet& d
                   .half_intensity = as_another(likeness, other.half_intensity),
                   .ramp = as_another(likeness, other.ramp),
                   .streaming = as_another(likeness, other.streaming),
-                  .fixed = as_another(likeness, other.fixed),
-                  .unaligned = {}};
-    for (const auto& [alignment, share] : other.unaligned)
-      gemm[type].unaligned[alignment] = as_another(likeness, share);
+                  .fixed = as_another(likeness, other.fixed)};
     if (likeness.times_as_long != 1) make_longer(gemm[type], likeness.times_as_long);
   }
   share_unaligned(gemm);

@@ -74,6 +74,9 @@ TEST_CASE(
   unchecked.replace(unchecked.find(agrees), agrees.size(), R"("compared_with_one_device": false)");
   const report::ExecutedPlans plans = plans_of({unchecked, execution("b", "1", "7")});
   CHECK(plans.plans[0].agrees);
+  const JsonReader json = JsonReader::from_text(report::to_json(plans).text(), "plans.json");
+  CHECK_FALSE(json.at("plans").elements()[0].has("agrees"));
+  CHECK(json.at("plans").elements()[1].at("agrees").boolean());
   const std::string text = report::to_markdown(plans);
   CHECK(text.find("not compared with one device: a") != std::string::npos);
   CHECK(text.find("not compared with one device: b") == std::string::npos);

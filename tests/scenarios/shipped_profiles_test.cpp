@@ -160,7 +160,8 @@ TEST_CASE(
 }
 
 TEST_CASE("the profile of our own kernels on an H100 is what the fit makes of what was measured") {
-  const Datasheet datasheet = read_datasheet("scenarios/datasheets/h100-sxm5.json");
+  Datasheet datasheet = read_datasheet("scenarios/datasheets/h100-sxm5.json");
+  datasheet.name = "h100-own";
   const Measurements own = read_measurements("scenarios/measurements/h100_sxm_own.json");
   const cost::Profile shipped = cost::read_profile(profile_file("h100-own"));
   check_same(shipped, fit_completed({own}, datasheet).profile);

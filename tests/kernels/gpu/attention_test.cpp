@@ -105,8 +105,9 @@ TEST_CASE("attention and its gradients agree with fp64, in every type, whatever 
       CHECK(error_of(gpu.out, reference.out) <= tolerance<T>);
       CHECK(error_of(gpu.log_sums, reference.log_sums) <= tolerance<T>);
       // Behind a causal mask the first keys have most of the first queries' probabilities: their
-      // gradients are several times typical ones, and are rounded accordingly.
-      CHECK(error_of(gpu.dv, reference.dv) <= (shape.causal ? 2 : 1) * tolerance<T>);
+      // gradients are several times typical ones, and bf16 rounds them accordingly.
+      const bool rounds = shape.causal && std::is_same_v<T, BFloat16>;
+      CHECK(error_of(gpu.dv, reference.dv) <= (rounds ? 2 : 1) * tolerance<T>);
       if (shape.keys == 1) continue;  // one key: probabilities are 1, and nothing comes back
       // ds = p (dp - along) cancels where a query sees few keys, and `along` is a sum over outputs
       // that were rounded: its error, half a unit of dp, is several times that of typical elements.
