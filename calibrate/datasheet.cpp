@@ -69,23 +69,24 @@ std::vector<std::string> read_measurements_named(const JsonReader& json) {
 
 Datasheet read_datasheet(const std::string& file) {
   const JsonReader json = JsonReader::from_file(file);
-  Datasheet datasheet{.file = file,
-                      .name = json.at("name").text(),
-                      .gpu = json.at("gpu").text(),
-                      .architecture = json.at("architecture").text(),
-                      .measurements = read_measurements_named(json.at("measurements")),
-                      .multiprocessors = cost::read_constant<double>(json.at("multiprocessors")),
-                      .peak = read_peaks(json.at("peak")),
-                      .memory = cost::read_device_memory(json),
-                      .like = {.gemm = read_or_empty(json, "gemm", &read_likenesses),
-                               .streaming = read_likenesses(json.at("streaming"))},
-                      .attention = read_or_empty(json, "attention", &cost::read_attentions),
-                      .links = read_links(json.at("collective")),
-                      .host_copy = cost::read_host_copy(json.at("host_copy")),
-                      .host_memory_bandwidth = read_if_there(json, "host_memory_bandwidth",
-                                                             &cost::read_constant<BytesPerSecond>),
-                      .launch_queue = read_if_there(json, "launch_queue", &cost::read_count),
-                      .launch = read_if_there(json, "launch", &cost::read_positive<Seconds>)};
+  Datasheet datasheet{
+      .file = file,
+      .name = json.at("name").text(),
+      .gpu = json.at("gpu").text(),
+      .architecture = json.at("architecture").text(),
+      .measurements = read_measurements_named(json.at("measurements")),
+      .multiprocessors = cost::read_constant<double>(json.at("multiprocessors")),
+      .peak = read_peaks(json.at("peak")),
+      .memory = cost::read_device_memory(json),
+      .like = {.gemm = read_or_empty(json, "gemm", &read_likenesses),
+               .streaming = read_likenesses(json.at("streaming"))},
+      .attention = read_or_empty(json, "attention", &cost::read_attentions),
+      .links = read_links(json.at("collective")),
+      .host_copy = cost::read_host_copy(json.at("host_copy")),
+      .host_memory_bandwidth =
+          read_if_there(json, "host_memory_bandwidth", &cost::read_constant<BytesPerSecond>),
+      .launches = {.queue = read_if_there(json, "launch_queue", &cost::read_count),
+                   .time = read_if_there(json, "launch", &cost::read_positive<Seconds>)}};
   json.finish();
   return datasheet;
 }

@@ -44,6 +44,13 @@ struct ProcessorFacts {
   cost::CollectiveConstants collective;
 };
 
+/// Launches of kernels: how many a stream takes, and the host's time of one. None: about 1,000, and
+/// what eager frameworks took.
+struct LaunchFacts {
+  std::optional<cost::Constant<double>> queue;
+  std::optional<cost::Constant<Seconds>> time;
+};
+
 /// A file of scenarios/datasheets/. docs/guide/measurements.md describes the format.
 struct Datasheet {
   std::string file;
@@ -60,9 +67,7 @@ struct Datasheet {
   LinkFacts links;
   cost::HostCopyConstants host_copy;
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
-  std::optional<cost::Constant<double>> launch_queue = {};
-  /// The host's time of a launch. None: what eager frameworks took.
-  std::optional<cost::Constant<Seconds>> launch = {};
+  LaunchFacts launches = {};
   std::optional<ProcessorFacts> processor = {};
 };
 

@@ -257,6 +257,19 @@ std::string extrapolations(const std::vector<Result>& results) {
   return wrapped("Extrapolated beyond measured sizes, at most:" + text, 2);
 }
 
+/// The run that loses most to rows which are not aligned, if that is 1 % and more.
+std::string unaligned(const std::vector<Result>& results) {
+  const auto most = std::ranges::max_element(
+      results, {}, [](const Result& result) { return result.outcome.extrapolated.unaligned; });
+  const double share = most->outcome.extrapolated.unaligned;
+  if (share < 0.01) return "";
+  return wrapped(
+      fmt::format("Unaligned rows of products cost at most {:.0f} % of the kernels' time "
+                  "({}): sizes that are multiples of 8 would be faster.",
+                  100 * share, most->run->name),
+      2);
+}
+
 /// What was fitted to whole runs, so that everybody sees which ones are no predictions.
 std::string scalars(const std::vector<Result>& results) {
   std::map<std::string, std::string> by_stack;
@@ -318,8 +331,8 @@ std::string table(const study::Scenario& scenario, const std::vector<Result>& re
   for (std::size_t i = 0; i < assumed.size(); ++i)
     text += wrapped(fmt::format("[{}] assumed: {}", i + 1, assumed[i]), 4);
   if (!answered) return text;
-  return text + provenance(results) + extrapolations(results) + networks(results) +
-         scalars(results);
+  return text + provenance(results) + extrapolations(results) + unaligned(results) +
+         networks(results) + scalars(results);
 }
 
 }  // namespace stratagem::report

@@ -71,6 +71,10 @@ class Sums {
     const double seconds = times * cost::kernel_time(kernel, profile_, stack_).value;
     seconds_ += seconds;
     if (!measured(kernel, profile_)) beyond_[kind_of(kernel)] += seconds;
+    if (kernel.alignment == 0) return;
+    cost::Kernel aligned = kernel;
+    aligned.alignment = 0;
+    unaligned_ += seconds - times * cost::kernel_time(aligned, profile_, stack_).value;
   }
 
   void add(const program::Collective& one, const Group& group, double times) {
@@ -87,6 +91,7 @@ class Sums {
       shares.kernel_time += seconds / seconds_;
     }
     if (bytes_ > 0) shares.bytes = bytes_beyond_ / bytes_;
+    if (seconds_ > 0) shares.unaligned = unaligned_ / seconds_;
     return shares;
   }
 
@@ -96,6 +101,7 @@ class Sums {
   double seconds_ = 0;
   double bytes_ = 0;
   double bytes_beyond_ = 0;
+  double unaligned_ = 0;
   std::map<std::string, double> beyond_;
 };
 

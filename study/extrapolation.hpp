@@ -1,4 +1,4 @@
-// How much of a prediction lies beyond what was measured.
+// How much of a prediction lies beyond what was measured, and how much unaligned rows cost.
 #pragma once
 
 #include <map>
@@ -20,6 +20,8 @@ struct Extrapolated {
   std::map<std::string, double> by_kind;  ///< of the same sum: "gemm fp16", "attention"
   /// Of what collectives, sends and receives are asked to move, copies to the host left out.
   double bytes = 0;
+  /// Of the sum of all kernels' times: what products lose since their rows are not aligned.
+  double unaligned = 0;
 };
 
 Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack,

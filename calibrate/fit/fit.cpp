@@ -82,10 +82,10 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   profile.memory = datasheet.memory;
   profile.kernels.attention = datasheet.attention;
   profile.kernels.floor = kernel_floor(measurements, datasheet);
-  profile.launch_queue = datasheet.launch_queue;
+  profile.launch_queue = datasheet.launches.queue;
   profile.host_copy = datasheet.host_copy;
   profile.host_memory_bandwidth = datasheet.host_memory_bandwidth;
-  if (datasheet.launch) profile.launch = *datasheet.launch;
+  if (datasheet.launches.time) profile.launch = *datasheet.launches.time;
   if (const auto launch = first_times(measurements, datasheet, true, &Measurements::host_launches,
                                       "host time of a launch"))
     profile.launch = *launch;

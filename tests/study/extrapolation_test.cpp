@@ -80,6 +80,25 @@ TEST_CASE("a product is beyond by its operations or by its smallest dimension") 
   CHECK(share(16384, 16384, 16384) == 1);  // 9e12 FLOP
 }
 
+TEST_CASE("what unaligned rows cost is what their limit adds to a product's time") {
+  cost::Profile limited = profile();
+  limited.kernels.gemm.at("fp16").unaligned[2].value = 0.01;
+  cost::Kernel product{.kind = cost::KernelKind::gemm,
+                       .m = 1024,
+                       .n = 1024,
+                       .k = 1024,
+                       .batch = 1,
+                       .flops = Flops{2.0 * 1024 * 1024 * 1024}};
+  const Seconds aligned = cost::kernel_time(product, limited);
+  product.alignment = 2;
+  const Seconds slow = cost::kernel_time(product, limited);
+  const auto share = [&](const cost::Profile& of) {
+    return extrapolated(of, stack(), program_of({product}), gpus_per_node).unaligned;
+  };
+  CHECK(close(share(limited), 1 - aligned / slow, 1e-9));
+  CHECK(share(profile()) == 0);  // no limit is known
+}
+
 TEST_CASE("a kind that nobody fitted is beyond what was measured") {
   const cost::Kernel softmax{.kind = cost::KernelKind::softmax, .traffic = 100_MB};
   CHECK(extrapolated(profile(), stack(), program_of({softmax}), gpus_per_node)
