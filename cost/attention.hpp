@@ -23,11 +23,13 @@ inline constexpr std::string_view usual_attention = "FlashAttention-2";
 
 /// One pass of an implementation with heads of one size. Its products reach this share of the peak:
 ///
-///     efficiency / (1 + extra / keys),  extra = ramp, or 2 (ramp + tile) behind a causal mask
+///     efficiency / (1 + extra / keys)
 ///
-/// `ramp` is what beginning and ending the loop over keys costs, `tile` what is computed on the
-/// diagonal though the mask hides it, both as numbers of keys. Pairs of tokens that the mask hides
-/// do not count as work, so that it has half as many keys to make up for them.
+/// `extra` is `ramp` without a mask and 2 (ramp + tile) behind a causal mask.
+/// `ramp` is the cost of beginning and ending the loop over keys, as a number of keys. `tile` is the
+/// cost of the tiles on the diagonal, where the mask hides part of what is computed; it is a number
+/// of keys too. Pairs of tokens that the mask hides do not count as work: behind a causal mask the
+/// same cost is spread over half as many keys, which is the factor 2.
 struct AttentionPass {
   Constant<double> efficiency;  ///< share of the peak that endless sequences reach, 0..1
   Constant<double> ramp;        ///< 0 or more
