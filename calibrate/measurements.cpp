@@ -317,18 +317,23 @@ AttentionTable read_attention(const JsonReader& json, const std::string& kind,
     const JsonReader& causal = rows.cell(row, "causal");
     if (causal.at_least(1) > 2)
       causal.fail("1, or 2 where a causal mask hides half", causal.dump());
+    const auto number = [&](const char* column) {
+      return static_cast<double>(rows.count(row, column));
+    };
     AttentionPoint point{.flops = Flops{2 * products / static_cast<double>(causal.at_least(1))},
                          .bytes = static_cast<double>(rows.count(row, "bytes")) * 1_B,
                          .time = rows.quantity<Seconds>(row, "time"),
                          .size = static_cast<int>(rows.count(row, "size")),
-                         .keys = rows.count(row, "keys"),
-                         .causal = causal.at_least(1) == 2,
+                         .sizes = {.heads = number("batch") * number("heads"),
+                                   .queries = number("queries"),
+                                   .keys = number("keys"),
+                                   .causal = causal.at_least(1) == 2},
                          .family = families.of(row)};
     for (const std::string& size : sizes) {
-      point.flops = static_cast<double>(rows.count(row, size)) * point.flops;
+      point.flops = number(size.c_str()) * point.flops;
       point.shape += (point.shape.empty() ? "" : " x ") + std::to_string(rows.count(row, size));
     }
-    if (point.causal) point.shape += ", causal";
+    if (point.sizes.causal) point.shape += ", causal";
     table.points.push_back(point);
   }
   return table;

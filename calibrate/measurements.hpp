@@ -10,6 +10,7 @@
 #include "base/json_reader.hpp"
 #include "base/quantity.hpp"
 #include "calibrate/all_reduce_csv.hpp"
+#include "cost/attention.hpp"
 #include "cost/kernel.hpp"
 #include "cost/ring.hpp"
 #include "model/tensor.hpp"
@@ -75,8 +76,7 @@ struct AttentionPoint {
   Bytes bytes;
   Seconds time;
   int size = 0;  ///< of a head
-  std::int64_t keys = 0;
-  bool causal = false;
+  cost::AttentionShape sizes = {};
   std::string shape = {};
   std::string family = {};
 };

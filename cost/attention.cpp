@@ -38,15 +38,21 @@ std::map<int, AttentionPasses> read_sizes(const JsonReader& json) {
 
 }  // namespace
 
-double attention_share(const AttentionPass& pass, double keys, bool causal) {
-  const double extra = causal ? 2 * (pass.ramp.value + pass.tile.value) : pass.ramp.value;
-  return pass.efficiency.value / (1 + extra / keys);
+double attention_share(const AttentionPass& pass, const AttentionShape& shape,
+                       double multiprocessors) {
+  constexpr double largest_block = 128;
+  const double block = std::min(shape.queries, largest_block);
+  const double mean = shape.heads * shape.queries / block / multiprocessors;
+  const double last = shape.causal ? 2 : 1;
+  const double extra = shape.causal ? 2 * (pass.ramp.value + pass.tile.value) : pass.ramp.value;
+  return pass.efficiency.value / ((1 + extra / shape.keys) * (1 + last / mean));
 }
 
 double attention_share(const std::map<int, AttentionPasses>& sizes, bool forward, double size,
-                       double keys) {
+                       const AttentionShape& shape, double multiprocessors) {
   const auto share = [&](const auto& at) {
-    return attention_share(forward ? at->second.forward : at->second.backward, keys, true);
+    const AttentionPass& pass = forward ? at->second.forward : at->second.backward;
+    return attention_share(pass, shape, multiprocessors);
   };
   const auto above = std::ranges::find_if(sizes, [&](const auto& at) { return at.first >= size; });
   if (above == sizes.begin()) return share(above);

@@ -41,9 +41,13 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile,
     throw InputError("profile " + profile.name, "/peak/" + model::to_text(kernel.type),
                      "a data type that this GPU has constants for", "");
   }
+  const AttentionShape shape{.heads = static_cast<double>(kernel.batch),
+                             .queries = static_cast<double>(kernel.m),
+                             .keys = static_cast<double>(kernel.n),
+                             .causal = true};
   const double share =
       attention_share(chosen->second, kernel.kind == KernelKind::attention,
-                      static_cast<double>(kernel.k), static_cast<double>(kernel.n));
+                      static_cast<double>(kernel.k), shape, profile.multiprocessors.value);
   const Seconds compute = kernel.flops / (peak->second.value * share);
   const Seconds memory = kernel.traffic / (profile.memory.bandwidth.value *
                                            profile.kernels.streaming.at("elementwise").value);

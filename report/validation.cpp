@@ -122,6 +122,7 @@ Json statistics(const Validation& validation, const std::string& group) {
                   .set("figure", each.figure)
                   .set("count", each.count)
                   .set("median_error", each.median)
+                  .set("mean_absolute_error", each.mean_absolute)
                   .set("mean_error", each.mean)
                   .set("worst_error", each.worst)
                   .set("worst_run", each.worst_run));
@@ -129,6 +130,20 @@ Json statistics(const Validation& validation, const std::string& group) {
   return list;
 }
 
+std::string ranking_statistics(const std::vector<study::Ranking>& rankings) {
+  if (rankings.empty()) return "";
+  std::string text =
+      "\n| group | sweeps | rank correlation, median | least | choice within 3 % | mean loss |\n"
+      "|---|--:|--:|--:|--:|--:|\n";
+  for (const study::RankingStatistics& each : study::summed_up(rankings)) {
+    fmt::format_to(std::back_inserter(text), "| {} | {} | {:.2f} | {:.2f} | {} | {} |\n",
+                   each.group, each.sets, each.median_correlation, each.least_correlation,
+                   each.near, percent("iteration_time", each.mean_loss, false));
+  }
+  return text;
+}
+
+/// Each ranking.
 std::string ranking_lines(const std::vector<study::Ranking>& rankings) {
   if (rankings.empty()) return "";
   std::string text =
@@ -188,20 +203,20 @@ std::string validation_table(const Validation& validation) {
                    "run", width, "figure", "measured", "predicted", "error");
     text += figure_lines(validation, group, width) + verdict_lines(validation, group, width) + "\n";
   }
-  return text + validation_summary(validation);
+  return text + validation_summary(validation) + ranking_lines(study::rankings(validation));
 }
 
 std::string validation_summary(const Validation& validation) {
   std::string text =
-      "| group | figure | values | median error | mean error | worst error | of |\n"
-      "|---|---|--:|--:|--:|--:|---|\n";
+      "| group | figure | values | median error | mean absolute | mean error | worst error | of |\n"
+      "|---|---|--:|--:|--:|--:|--:|---|\n";
   for (const ErrorStatistics& each : validation.statistics) {
-    fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {} | {} | {} | {} |\n", each.group,
-                   each.figure, each.count, percent(each.figure, each.median, false),
-                   percent(each.figure, each.mean), percent(each.figure, each.worst),
-                   each.worst_run);
+    fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
+                   each.group, each.figure, each.count, percent(each.figure, each.median, false),
+                   percent(each.figure, each.mean_absolute, false), percent(each.figure, each.mean),
+                   percent(each.figure, each.worst), each.worst_run);
   }
-  text += ranking_lines(study::rankings(validation));
+  text += ranking_statistics(study::rankings(validation));
   if (validation.verdicts.empty()) return text + refused_lines(validation);
   text += "\n| group | verdicts | right | wrong | undecided |\n|---|--:|--:|--:|--:|\n";
   for (const std::string& group : validation.groups()) {

@@ -5,12 +5,14 @@
 
 writes into FOLDER, each as soon as something of it is known:
   host.json     the host's time for operators, layers and steps
-  kernels.json  kernels, as `stratagem calibrate fit` reads them
+  attention.json, kernels.json, products.json  kernels, as `stratagem calibrate fit` reads them:
+                fused attention, those that move memory, products
   clocks.json   the rate of large products over seconds, with the GPU's clock and power
 
 Times of kernels are the GPU's: it sleeps until the host has asked for all launches of a sample. But
-a product that takes 45 us or more in a sample is timed anew while the GPU does nothing else for
-0.3 s: then its clock is what its power allows, as in training.
+those that compute get the clock that the GPU's power allows in training: a product that takes 45 us
+or more is timed anew while the GPU does nothing else for 0.3 s, and attention between products that
+take eight times as long as it does, but at most 20 ms.
 Operands are dealt out of more than twice the L2 cache. Times of the host are those of tensors so
 small that the GPU never holds it up.
 """
@@ -183,6 +185,44 @@ def measure_products(tables, type_, budget, every):
                      [m, n, k, batch, lies, moved, product_time(launch, budget) * 1e6]))
 
 
+class Load:
+    """Keeps a GPU as busy as training does: products between the launches that are timed, several
+    times as long as they. Then the clock is what the GPU's power allows."""
+
+    WARM, TIMED = 0.15, 0.1  # seconds
+    SHARE, MOST = 8, 0.02  # products take so many times as long as the launches, up to so many seconds
+
+    def __init__(self):
+        self.a, self.b = (torch.randn(4096, 4096, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+        self.c = torch.empty_like(self.a)
+        self.product = gpu_time(self.multiply, 0.05)
+        for _ in range(int(0.5 / self.product)):
+            self.multiply()
+
+    def multiply(self):
+        torch.mm(self.a, self.b, out=self.c)
+
+    def time(self, launch):
+        """Seconds of a launch: the median of those that follow after some time of load."""
+        alone = gpu_time(launch, 0.02)
+        products = max(1, round(min(self.SHARE * alone, self.MOST) / self.product))
+        turn = alone + products * self.product
+        for _ in range(max(1, int(self.WARM / turn))):
+            self.turn(launch, products)
+        events = [self.turn(launch, products) for _ in range(max(5, int(self.TIMED / turn)))]
+        torch.cuda.synchronize()
+        return median([begin.elapsed_time(end) / 1e3 for begin, end in events])
+
+    def turn(self, launch, products):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        for _ in range(products):
+            self.multiply()
+        begin.record()
+        launch()
+        end.record()
+        return begin, end
+
+
 BACKENDS = {
     "FlashAttention-2": SDPBackend.FLASH_ATTENTION,
     "cuDNN": SDPBackend.CUDNN_ATTENTION,
@@ -197,7 +237,7 @@ def attention_shapes():
                 yield 16384 // tokens, 2048 // size, tokens, size, causal
 
 
-def measure_attention(tables, budget):
+def measure_attention(tables, load):
     columns = ["batch", "heads", "queries", "keys", "size", "causal", "bytes", "time us"]
     for name, backend in BACKENDS.items():
         for batch, heads_, tokens, size, causal in attention_shapes():
@@ -224,7 +264,7 @@ def measure_attention(tables, budget):
                     for kind, passes, launch in (("attention", 4, forward),
                                                  ("attention_backward", 8, backward)):
                         tables.add(kind, name, "bf16", columns,
-                                   shape + [passes * moved, gpu_time(launch, budget) * 1e6])
+                                   shape + [passes * moved, load.time(launch) * 1e6])
 
             tables.tried(f"{name} {shape}", both)
 
@@ -606,7 +646,7 @@ def header_of(datasheet):
     return {"schema": 1, "device": device, "host": f"{processor()}, {software}",
             "date": datetime.date.today().isoformat(), "source": "scripts/torch_kernels.py",
             "status": "measured",
-            "note": "Medians of 7 samples. bytes: every operand counted once, as a file of "
+            "note": "Medians. bytes: every operand counted once, as a file of "
                     "`calibrate measure` has them."}
 
 
@@ -636,16 +676,26 @@ class Parts:
         for one in times.content["times"]:
             print(one)
 
-    def kernels(self):
-        tables = Tables(self.file("kernels.json"), self.header)
-        measure_attention(tables, self.budget)
+    def attention(self):
+        tables = Tables(self.file("attention.json"), self.header)
+        measure_attention(tables, Load())
         tables.write()
         self.told("attention")
+        for left in tables.left_out:
+            print("left out:", left)
+
+    def kernels(self):
+        tables = Tables(self.file("kernels.json"), self.header)
         for type_ in ("bf16", "fp32"):
             for what in (measure_streams, measure_losses, measure_tables):
                 tables.tried(what.__name__, lambda: what(tables, type_, self.budget))
                 tables.write()
             self.told(f"kernels that move memory, {type_}")
+        for left in tables.left_out:
+            print("left out:", left)
+
+    def products(self):
+        tables = Tables(self.file("products.json"), self.header)
         for type_, every in (("bf16", self.every), ("fp32", 7 * self.every)):
             measure_products(tables, type_, self.budget, every)
             tables.write()
@@ -663,7 +713,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
     parser.add_argument("--datasheet", required=True)
-    parser.add_argument("--parts", default="host,kernels,clocks")
+    parser.add_argument("--parts", default="host,attention,kernels,products,clocks")
     parser.add_argument("--budget", type=float, default=0.05, help="seconds of a kernel's samples")
     parser.add_argument("--every", type=int, default=1, help="of products every so manieth")
     options = parser.parse_args()

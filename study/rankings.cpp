@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/input_error.hpp"
+#include "base/median.hpp"
 
 namespace stratagem::study {
 namespace {
@@ -63,7 +64,35 @@ Ranking ranking_of(const std::vector<const Compared*>& plans) {
           .fastest = plans[fastest]->result->run->name};
 }
 
+RankingStatistics of_group(const std::string& group, const std::vector<Ranking>& rankings) {
+  constexpr double near = 0.03;
+  RankingStatistics result{.group = group, .least_correlation = 1};
+  std::vector<double> correlations;
+  for (const Ranking& one : rankings) {
+    correlations.push_back(one.correlation);
+    result.least_correlation = std::min(result.least_correlation, one.correlation);
+    if (one.loss <= near) ++result.near;
+    result.mean_loss += one.loss / static_cast<double>(rankings.size());
+  }
+  result.sets = static_cast<int>(rankings.size());
+  result.median_correlation = median(correlations);
+  return result;
+}
+
 }  // namespace
+
+std::vector<RankingStatistics> summed_up(const std::vector<Ranking>& rankings) {
+  std::vector<std::string> groups;
+  std::map<std::string, std::vector<Ranking>> of;
+  for (const Ranking& one : rankings) {
+    if (!of.contains(one.group)) groups.push_back(one.group);
+    of[one.group].push_back(one);
+  }
+  std::vector<RankingStatistics> result;
+  for (const std::string& group : groups) result.push_back(of_group(group, of[group]));
+  if (groups.size() > 1) result.push_back(of_group("all", rankings));
+  return result;
+}
 
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
   expects(a.size() == b.size(), "ranks are compared of two lists of the same length");

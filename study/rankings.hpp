@@ -26,6 +26,20 @@ struct Ranking {
 /// each.
 std::vector<Ranking> rankings(const Validation& validation);
 
+/// The rankings of one group summed up, or of all.
+struct RankingStatistics {
+  std::string group;
+  int sets = 0;
+  double median_correlation = 0;
+  double least_correlation = 0;
+  int near = 0;          ///< sets whose choice is at most 3 % slower than the fastest
+  double mean_loss = 0;  ///< of Ranking::loss
+};
+
+/// Of every group in the order of its first ranking; where there are several groups, "all" behind
+/// them.
+std::vector<RankingStatistics> summed_up(const std::vector<Ranking>& rankings);
+
 /// Spearman's, of two lists of the same length.
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
 

@@ -28,6 +28,7 @@ ErrorStatistics summed_up(const std::string& group, const std::string& figure,
     const double error = each->figure->error();
     sizes.push_back(std::abs(error));
     result.mean += error / result.count;
+    result.mean_absolute += std::abs(error) / result.count;
     if (result.worst_run.empty() || std::abs(error) > std::abs(result.worst)) {
       result.worst = error;
       result.worst_run = each->result->run->name;

@@ -45,9 +45,10 @@ struct ErrorStatistics {
   std::string group;
   std::string figure;
   int count = 0;
-  double median = 0;  ///< of the absolute errors
-  double mean = 0;    ///< of the errors with their signs
-  double worst = 0;   ///< the error with the highest absolute value, with its sign
+  double median = 0;         ///< of the absolute errors
+  double mean_absolute = 0;  ///< of the absolute errors
+  double mean = 0;           ///< of the errors with their signs
+  double worst = 0;          ///< the error with the highest absolute value, with its sign
   std::string worst_run;
 };
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,6 +60,7 @@ class PassModel {
  public:
   PassModel(const Chosen<AttentionTable>& chosen, double moved) {
     for (const auto& item : chosen.items) {
+      const double multiprocessors = item.from->device.multiprocessors;
       const FlopsPerSecond peak = item.from->device.peak.at(model::to_text(item.table->type));
       for (const AttentionPoint& point : item.table->points) {
         const Variant variant{item.table->implementation, point.size};
@@ -71,8 +70,8 @@ class PassModel {
           parameters_.push_back({"ramp", Range::positive, 100, 0.7});
           parameters_.push_back({"tile", Range::positive, 100, 0.7});
         }
-        observations_.push_back(
-            {peak, moved * item.from->device.memory_bandwidth, point, found->second});
+        observations_.push_back({multiprocessors, peak, moved * item.from->device.memory_bandwidth,
+                                 point, found->second});
       }
     }
   }
@@ -82,13 +81,12 @@ class PassModel {
   /// As cost::kernel_time has it, with the operations that a causal mask leaves.
   [[nodiscard]] LogRatio log_ratio(Seconds floor) const {
     return [this, floor](std::size_t i, const std::vector<double>& values) {
-      const auto& [peak, bandwidth, point, first] = observations_[i];
+      const auto& [multiprocessors, peak, bandwidth, point, first] = observations_[i];
       cost::AttentionPass pass;
       pass.efficiency.value = values[first];
       pass.ramp.value = values[first + 1];
       pass.tile.value = values[first + 2];
-      const double share =
-          cost::attention_share(pass, static_cast<double>(point.keys), point.causal);
+      const double share = cost::attention_share(pass, point.sizes, multiprocessors);
       const Seconds busy = std::max(point.flops / (share * peak), point.bytes / bandwidth);
       return std::log((floor + busy) / point.time);
     };
@@ -101,6 +99,7 @@ class PassModel {
 
  private:
   struct Observation {
+    double multiprocessors;
     FlopsPerSecond peak;
     BytesPerSecond bandwidth;
     AttentionPoint point;

@@ -42,7 +42,7 @@ MeasuredPoint judged(const StreamingPoint& point) {
 MeasuredPoint judged(const AttentionPoint& point) {
   return {.family = point.family,
           .shape = point.shape,
-          .size = static_cast<double>(point.keys),
+          .size = point.sizes.keys,
           .time = point.time};
 }
 

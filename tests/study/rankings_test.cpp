@@ -50,6 +50,36 @@ TEST_CASE("ranks are compared by Spearman's coefficient, equal values by their m
   CHECK(close(rank_correlation({1, 2, 2, 3}, {1, 2, 3, 4}), 4.5 / std::sqrt(4.5 * 5), 1e-12));
 }
 
+TEST_CASE("rankings are summed up by group, and all of them") {
+  const auto ranking = [](const char* group, double correlation, double loss) {
+    study::Ranking one;
+    one.group = group;
+    one.correlation = correlation;
+    one.loss = loss;
+    return one;
+  };
+  const std::vector<study::Ranking> alone = {ranking("b", 1, 0), ranking("b", 0.5, 0.03),
+                                             ranking("b", -1, 0.6)};
+  REQUIRE(study::summed_up(alone).size() == 1);
+  const study::RankingStatistics of_b = study::summed_up(alone)[0];
+  CHECK(of_b.group == "b");
+  CHECK(of_b.sets == 3);
+  CHECK(of_b.median_correlation == 0.5);
+  CHECK(of_b.least_correlation == -1);
+  CHECK(of_b.near == 2);
+  CHECK(close(of_b.mean_loss, 0.21, 1e-12));
+
+  const auto several =
+      study::summed_up({ranking("b", 1, 0), ranking("a", 0, 0.1), ranking("b", 0.2, 0.2)});
+  REQUIRE(several.size() == 3);
+  CHECK(several[0].group == "b");
+  CHECK(several[1].sets == 1);
+  CHECK(several[2].group == "all");
+  CHECK(several[2].sets == 3);
+  CHECK(several[2].median_correlation == 0.2);
+  CHECK(study::summed_up({}).empty());
+}
+
 TEST_CASE("plans of one model, batch and number of GPUs are ranked, but not few") {
   // Larger micro-batches are faster here.
   const auto right =

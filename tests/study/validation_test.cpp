@@ -52,6 +52,7 @@ TEST_CASE("errors are summed up as their median size, their mean and the worst, 
   CHECK(times.figure == "iteration_time");
   CHECK(times.count == 4);
   CHECK(close(times.median, 0.07, 1e-9));  // of 2, 4, 10 and 30 %: between 4 and 10
+  CHECK(close(times.mean_absolute, 0.115, 1e-9));
   CHECK(close(times.mean, -0.085, 1e-9));
   CHECK(close(times.worst, -0.3, 1e-9));
   CHECK(times.worst_run == "run 3");

@@ -1,9 +1,12 @@
 // Records of published runs become the shipped scenarios, by rules that do what they say.
 #include "calibrate/import/published.hpp"
 
-#include <cmath>
+#include <cctype>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
@@ -65,8 +68,8 @@ std::string refusal(const std::string& of_record, const std::string& rules) {
 
 TEST_CASE("the shipped scenarios are what the importer makes of the shipped records") {
   const ImportedRecords records = import_records(records_file, rules_file);
-  std::set<std::string> files = {"validate.json", "vtrain.json", "nanotron.json",
-                                 "pytorch_h100.json"};
+  std::set<std::string> files = {"validate.json", "vtrain.json", "vtrain_single.json",
+                                 "nanotron.json", "pytorch_h100.json"};
   for (const ImportedScenario& scenario : records.scenarios) {
     INFO(scenario.file);
     CHECK(contents(std::filesystem::path(folder_of_scenarios) / scenario.file) == scenario.text);
@@ -76,41 +79,84 @@ TEST_CASE("the shipped scenarios are what the importer makes of the shipped reco
     CHECK(files.contains(entry.path().filename().string()));
 }
 
-/// The sizes, plan and time of a run, in the order of vTrain's columns from the second on.
-std::string vtrain_row(const JsonReader& run) {
-  std::string row;
-  const auto add = [&](const char* object, const char* key) {
-    row += run.at(object).at(key).dump() + ",";
-  };
-  add("cluster", "gpus");
-  add("training", "global_batch");
-  add("training", "micro_batch");
-  for (const char* key : {"hidden", "heads", "layers"}) add("model", key);
-  row += "2048,";
-  for (const char* key : {"tensor", "data", "pipeline"}) add("strategy", key);
-  const std::string time = run.at("measured").at("iteration_time").at("value").text();
-  return row + Json(std::round(1e4 * std::stod(time)) / 10).text();
+/// A value of a run, or what all runs have.
+std::string of_run(const JsonReader& scenario, const JsonReader& run, const char* object,
+                   const char* key) {
+  if (run.at(object).has(key)) return run.at(object).at(key).dump();
+  return scenario.at("defaults").at(object).at(key).dump();
 }
 
-TEST_CASE("vTrain's scenario has the rows of its file, and the vocabulary that Megatron-LM pads") {
-  std::ifstream file("scenarios/records/vtrain_multi_node.csv");
-  std::vector<std::string> rows;
+/// The sizes, plan and milliseconds of a run, in the order of vTrain's columns.
+std::vector<double> vtrain_row(const JsonReader& scenario, const JsonReader& run) {
+  std::vector<double> row;
+  for (const auto& [object, key] :
+       std::vector<std::pair<const char*, const char*>>{{"cluster", "gpus"},
+                                                        {"training", "global_batch"},
+                                                        {"training", "micro_batch"},
+                                                        {"model", "hidden"},
+                                                        {"model", "heads"},
+                                                        {"model", "layers"},
+                                                        {"model", "sequence"},
+                                                        {"strategy", "tensor"},
+                                                        {"strategy", "data"},
+                                                        {"strategy", "pipeline"}})
+    row.push_back(std::stod(of_run(scenario, run, object, key)));
+  const std::string time = run.at("measured").at("iteration_time").at("value").text();
+  row.push_back(time.ends_with(" ms") ? std::stod(time) : 1e3 * std::stod(time));
+  return row;
+}
+
+/// Of a table of vTrain, without the columns before the number of GPUs.
+std::vector<std::vector<double>> vtrain_rows(const std::string& table, std::size_t columns_before) {
+  std::ifstream file(table);
+  std::vector<std::vector<double>> rows;
   for (std::string line; std::getline(file, line);) {
-    if (line.front() == '#' || line.front() == 'P') continue;
-    const std::size_t from = line.find(',') + 1, time = line.rfind(',') + 1;
-    rows.push_back(line.substr(from, time - from) + Json(std::stod(line.substr(time))).text());
+    if (std::isdigit(static_cast<unsigned char>(line.front())) == 0) continue;
+    std::istringstream cells(line);
+    std::vector<double> row;
+    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(std::stod(cell));
+    rows.emplace_back(row.begin() + static_cast<std::ptrdiff_t>(columns_before), row.end());
   }
-  const auto scenario = JsonReader::from_file("scenarios/published/vtrain.json");
-  std::vector<std::string> runs;
-  for (const JsonReader& run : scenario.at("runs").elements()) {
-    runs.push_back(vtrain_row(run));
-    const std::int64_t multiple = 128 * run.at("strategy").at("tensor").whole_number();
-    const std::int64_t vocabulary = run.at("model").at("vocabulary").whole_number();
+  return rows;
+}
+
+void check_vtrain(const std::string& file, const std::vector<std::vector<double>>& rows) {
+  const auto scenario = JsonReader::from_file(file);
+  const std::vector<JsonReader> runs = scenario.at("runs").elements();
+  REQUIRE(runs.size() == rows.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    INFO(runs[i].at("name").text());
+    const std::vector<double> row = vtrain_row(scenario, runs[i]);
+    REQUIRE(row.size() == rows[i].size());
+    for (std::size_t column = 0; column < row.size(); ++column)
+      CHECK(close(row[column], rows[i][column], 1e-9));
+    const std::int64_t multiple = 128 * runs[i].at("strategy").at("tensor").whole_number();
+    const std::int64_t vocabulary = runs[i].at("model").at("vocabulary").whole_number();
     CHECK(vocabulary % multiple == 0);
     CHECK((vocabulary >= 50257 && vocabulary < 50257 + multiple));
   }
-  CHECK(runs == rows);
-  CHECK(rows.size() == 54);
+}
+
+TEST_CASE(
+    "vTrain's scenarios have the rows of its files, and the vocabulary that Megatron-LM pads") {
+  const auto several = vtrain_rows("scenarios/records/vtrain_multi_node.csv", 1);
+  CHECK(several.size() == 54);
+  check_vtrain("scenarios/published/vtrain.json", several);
+  const auto one = vtrain_rows("scenarios/records/vtrain_single_node.csv", 0);
+  CHECK(one.size() == 720);
+  check_vtrain("scenarios/published/vtrain_single.json", one);
+}
+
+TEST_CASE("of vTrain's runs on one server at most one in ten is fitted to") {
+  const auto scenario = JsonReader::from_file("scenarios/published/vtrain_single.json");
+  std::size_t fitted = 0, runs = 0;
+  for (const JsonReader& run : scenario.at("runs").elements()) {
+    const JsonReader time = run.at("measured").at("iteration_time");
+    if (time.has("fitted") && time.at("fitted").boolean()) ++fitted;
+    ++runs;
+  }
+  CHECK(fitted == 33);
+  CHECK(10 * fitted <= runs);
 }
 
 TEST_CASE("every record is a run or is left out with a reason") {
