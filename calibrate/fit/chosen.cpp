@@ -40,10 +40,8 @@ MeasuredPoint judged(const StreamingPoint& point) {
 }
 
 MeasuredPoint judged(const AttentionPoint& point) {
-  return {.family = point.family,
-          .shape = point.shape,
-          .size = point.sizes.keys,
-          .time = point.time};
+  return {
+      .family = point.family, .shape = point.shape, .size = point.sizes.keys, .time = point.time};
 }
 
 MeasuredPoint judged(const AllReducePoint& point) {
