@@ -317,7 +317,7 @@ AttentionTable read_attention(const JsonReader& json, const std::string& kind,
     const JsonReader& causal = rows.cell(row, "causal");
     if (causal.at_least(1) > 2)
       causal.fail("1, or 2 where a causal mask hides half", causal.dump());
-    const auto number = [&](const char* column) {
+    const auto number = [&](const std::string& column) {
       return static_cast<double>(rows.count(row, column));
     };
     AttentionPoint point{.flops = Flops{2 * products / static_cast<double>(causal.at_least(1))},
@@ -330,7 +330,7 @@ AttentionTable read_attention(const JsonReader& json, const std::string& kind,
                                    .causal = causal.at_least(1) == 2},
                          .family = families.of(row)};
     for (const std::string& size : sizes) {
-      point.flops = number(size.c_str()) * point.flops;
+      point.flops = number(size) * point.flops;
       point.shape += (point.shape.empty() ? "" : " x ") + std::to_string(rows.count(row, size));
     }
     if (point.sizes.causal) point.shape += ", causal";

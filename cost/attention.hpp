@@ -21,7 +21,7 @@ inline constexpr std::array<std::string_view, 6> attention_implementations{
 /// What runs where a stack says nothing.
 inline constexpr std::string_view usual_attention = "FlashAttention-2";
 
-/// What a kernel computes: so many heads of all samples, each with so many queries and keys.
+/// What a kernel computes: the heads of all samples together, and the queries and keys of one head.
 struct AttentionShape {
   double heads;
   double queries;
@@ -33,15 +33,18 @@ struct AttentionShape {
 ///
 ///     efficiency / ((1 + extra / keys) (1 + last / mean))
 ///
-/// A multiprocessor computes blocks of up to 128 queries, in the mean as many of them as
+/// A multiprocessor computes blocks of up to 128 queries. The mean number of its blocks is
 ///
 ///     mean = heads * queries / block / multiprocessors,   block = min(queries, 128)
 ///
-/// The kernel ends with the fullest one. It has a block more than the mean (`last` = 1); behind a
-/// causal mask the block with all keys is twice the mean one (2). Nothing of it is fitted: on layers
-/// of an H100, to which no constant is fitted, it takes the mean error of attention's times from
-/// 11 to 4 % (scenarios/records/h100_layers.json). Source of the blocks: Dao, FlashAttention-2,
-/// arXiv:2307.08691, section 3.3, which puts a head's blocks of queries on multiprocessors.
+/// The kernel ends with the fullest multiprocessor, which has up to one block more than the mean. A
+/// whole one is counted (`last` = 1). Behind a causal mask the block that sees all keys takes twice
+/// as long as the mean one, so there it counts twice (2). The factor has no fitted constant. Of 24
+/// times of attention in layers on an H100, to which nothing is fitted, the mean absolute error is
+/// 4 % (scenarios/records/h100_layers.json); those have 5.8 to 15.5 blocks. With fewer nothing was
+/// measured, and a whole block may be too much. The backward pass is counted in blocks of queries,
+/// too, though FlashAttention-2 divides its keys: that differs where there are more of either.
+/// Source of the blocks: Dao, FlashAttention-2, arXiv:2307.08691, section 3.2.
 ///
 /// `extra` is `ramp` without a mask and 2 (ramp + tile) behind a causal mask.
 /// `ramp` is the cost of beginning and ending the loop over keys, as a number of keys. `tile` is the

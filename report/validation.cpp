@@ -130,6 +130,7 @@ Json statistics(const Validation& validation, const std::string& group) {
   return list;
 }
 
+/// One line for each group.
 std::string ranking_statistics(const std::vector<study::Ranking>& rankings) {
   if (rankings.empty()) return "";
   std::string text =
@@ -143,7 +144,7 @@ std::string ranking_statistics(const std::vector<study::Ranking>& rankings) {
   return text;
 }
 
-/// Each ranking.
+/// One line for each set of plans.
 std::string ranking_lines(const std::vector<study::Ranking>& rankings) {
   if (rankings.empty()) return "";
   std::string text =
@@ -193,20 +194,7 @@ Json refused(const Validation& validation) {
   return list;
 }
 
-}  // namespace
-
-std::string validation_table(const Validation& validation) {
-  const std::size_t width = name_width(validation);
-  std::string text;
-  for (const std::string& group : validation.groups()) {
-    fmt::format_to(std::back_inserter(text), "{}\n{:<{}} {:<18} {:>14} {:>13} {:>9}\n", group,
-                   "run", width, "figure", "measured", "predicted", "error");
-    text += figure_lines(validation, group, width) + verdict_lines(validation, group, width) + "\n";
-  }
-  return text + validation_summary(validation) + ranking_lines(study::rankings(validation));
-}
-
-std::string validation_summary(const Validation& validation) {
+std::string summary(const Validation& validation, const std::vector<study::Ranking>& rankings) {
   std::string text =
       "| group | figure | values | median error | mean absolute | mean error | worst error | of |\n"
       "|---|---|--:|--:|--:|--:|--:|---|\n";
@@ -216,7 +204,7 @@ std::string validation_summary(const Validation& validation) {
                    percent(each.figure, each.mean_absolute, false), percent(each.figure, each.mean),
                    percent(each.figure, each.worst), each.worst_run);
   }
-  text += ranking_statistics(study::rankings(validation));
+  text += ranking_statistics(rankings);
   if (validation.verdicts.empty()) return text + refused_lines(validation);
   text += "\n| group | verdicts | right | wrong | undecided |\n|---|--:|--:|--:|--:|\n";
   for (const std::string& group : validation.groups()) {
@@ -228,6 +216,24 @@ std::string validation_summary(const Validation& validation) {
                    right + wrong + undecided, right, wrong, undecided);
   }
   return text + refused_lines(validation);
+}
+
+}  // namespace
+
+std::string validation_table(const Validation& validation) {
+  const std::size_t width = name_width(validation);
+  std::string text;
+  for (const std::string& group : validation.groups()) {
+    fmt::format_to(std::back_inserter(text), "{}\n{:<{}} {:<18} {:>14} {:>13} {:>9}\n", group,
+                   "run", width, "figure", "measured", "predicted", "error");
+    text += figure_lines(validation, group, width) + verdict_lines(validation, group, width) + "\n";
+  }
+  const std::vector<study::Ranking> rankings = study::rankings(validation);
+  return text + summary(validation, rankings) + ranking_lines(rankings);
+}
+
+std::string validation_summary(const Validation& validation) {
+  return summary(validation, study::rankings(validation));
 }
 
 Json to_json(const Validation& validation) {

@@ -105,6 +105,10 @@ class Tables:
         except Exception as error:  # whatever PyTorch refuses is left out, by name
             self.left_out.append(f"{name}: {str(error).splitlines()[0][:160]}")
 
+    def tell_left_out(self):
+        for left in self.left_out:
+            print("left out:", left)
+
     def write(self):
         content = dict(self.header, tables=list(self.tables.values()))
         if self.left_out:
@@ -190,10 +194,11 @@ class Load:
     times as long as they. Then the clock is what the GPU's power allows."""
 
     WARM, TIMED = 0.15, 0.1  # seconds
-    SHARE, MOST = 8, 0.02  # products take so many times as long as the launches, up to so many seconds
+    SHARE, MOST = 8, 0.02  # products take SHARE times as long as the launch, at most MOST seconds
 
     def __init__(self):
-        self.a, self.b = (torch.randn(4096, 4096, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+        self.a, self.b = (torch.randn(4096, 4096, dtype=torch.bfloat16, device="cuda")
+                          for _ in range(2))
         self.c = torch.empty_like(self.a)
         self.product = gpu_time(self.multiply, 0.05)
         for _ in range(int(0.5 / self.product)):
@@ -203,7 +208,7 @@ class Load:
         torch.mm(self.a, self.b, out=self.c)
 
     def time(self, launch):
-        """Seconds of a launch: the median of those that follow after some time of load."""
+        """Seconds of a launch: the median of several after WARM seconds of load."""
         alone = gpu_time(launch, 0.02)
         products = max(1, round(min(self.SHARE * alone, self.MOST) / self.product))
         turn = alone + products * self.product
@@ -681,8 +686,7 @@ class Parts:
         measure_attention(tables, Load())
         tables.write()
         self.told("attention")
-        for left in tables.left_out:
-            print("left out:", left)
+        tables.tell_left_out()
 
     def kernels(self):
         tables = Tables(self.file("kernels.json"), self.header)
@@ -691,8 +695,7 @@ class Parts:
                 tables.tried(what.__name__, lambda: what(tables, type_, self.budget))
                 tables.write()
             self.told(f"kernels that move memory, {type_}")
-        for left in tables.left_out:
-            print("left out:", left)
+        tables.tell_left_out()
 
     def products(self):
         tables = Tables(self.file("products.json"), self.header)
@@ -700,8 +703,7 @@ class Parts:
             measure_products(tables, type_, self.budget, every)
             tables.write()
             self.told(f"products, {type_}")
-        for left in tables.left_out:
-            print("left out:", left)
+        tables.tell_left_out()
 
     def clocks(self):
         with open(self.file("clocks.json"), "w", encoding="utf-8") as stream:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times each kernel of whole layers while layers run one after another, on this machine's first GPU.
+"""Times the kernels of whole layers that run one after another, on this machine's first GPU.
 
-    scripts/torch_layers.py FOLDER --datasheet scenarios/datasheets/h100-sxm5.json [--seconds 2]
+    scripts/torch_layers.py FOLDER --datasheet scenarios/datasheets/h100-sxm5.json [--seconds 1.5]
 
-writes FOLDER/layers.json, as `stratagem calibrate check` reads it. A GPU that trains has the clock
-that its power allows; kernels that are timed alone have another. So layers of Llama's form run
-forward and backward for some seconds, on the shapes of one tensor rank and without collectives. Then
-an event before and behind each operator times it. An event takes the GPU about 1 us.
+writes FOLDER/layers.json, a file of measurements, and prints clock and power. A GPU that trains has
+the clock that its power allows; kernels that are timed alone have a higher one. So layers of Llama's
+form run forward and backward for some seconds, on the shapes of one tensor rank and without
+collectives. Then events before and behind each operator time it. An event takes the GPU about 1 us.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from torch.nn.attention import sdpa_kernel
 
 from torch_kernels import BACKENDS, Tables, header_of, median, nvidia_smi
 
-# hidden size, that between the products of a feed-forward layer, query heads, keys' heads, all of
-# one of so many tensor ranks; samples, tokens of a sample
+# Name, hidden size, feed-forward width, query heads and key heads (all of one tensor rank), samples
+# of a micro-batch, tokens of a sample.
 LAYERS = [
     ("2k", 2048, 8192, 32, 8, 2, 4096),
     ("4k", 4096, 14336, 32, 8, 1, 8192),
@@ -41,15 +41,16 @@ def bf16(*shape):
 
 
 class Layer:
-    """One layer, whose operators are called one by one, each by name and with its row of a table."""
+    """One layer, whose operators are called and timed one by one."""
 
     def __init__(self, shape, backend):
         self.hidden, self.wide, self.heads, self.keys, self.samples, self.tokens = shape
         self.backend = backend
         self.rows = self.samples * self.tokens
         queried, kept = self.heads * SIZE, self.keys * SIZE
-        self.weights = {"qkv": bf16(queried + 2 * kept, self.hidden), "out": bf16(self.hidden, queried),
-                        "up": bf16(2 * self.wide, self.hidden), "down": bf16(self.hidden, self.wide)}
+        self.weights = {
+            "qkv": bf16(queried + 2 * kept, self.hidden), "out": bf16(self.hidden, queried),
+            "up": bf16(2 * self.wide, self.hidden), "down": bf16(self.hidden, self.wide)}
         self.scale = torch.ones(self.hidden, dtype=torch.bfloat16, device="cuda")
         self.x = bf16(self.rows, self.hidden)
         self.calls = []
@@ -143,7 +144,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
     parser.add_argument("--datasheet", required=True)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for which a layer runs before it is timed")
+    parser.add_argument("--seconds", type=float, default=1.5,
+                        help="for which a layer runs before it is timed")
     options = parser.parse_args()
     os.makedirs(options.folder, exist_ok=True)
     header = header_of(options.datasheet)
@@ -151,19 +153,16 @@ def main():
     header["note"] = (f"Medians of {ROUNDS} samples, of a GPU that has run such layers for "
                       f"{options.seconds} s. bytes: every operand counted once.")
     tables = Tables(os.path.join(options.folder, "layers.json"), header)
-    clocks = []
     for backend in ("cuDNN", "FlashAttention-2"):
         for name, *shape in LAYERS:
             with torch.no_grad():
                 calls = measured(Layer(shape, backend), options.seconds)
             said = nvidia_smi("clocks.sm,power.draw,temperature.gpu")
             whole = sum(seconds for _, _, seconds in calls)
-            clocks.append({"layer": name, "attention": backend, "ms": round(1e3 * whole, 3),
-                           "clock, power, temperature": said})
             print(f"{backend:17} {name:17} {1e3 * whole:8.3f} ms  {said}", flush=True)
-            for call, (kind, operation, columns, row), seconds in calls:
-                tables.add(kind, operation, "bf16", columns + ["time us"], row + [round(seconds * 1e6, 3)])
-            tables.header["clocks"] = clocks
+            for _, (kind, operation, columns, row), seconds in calls:
+                tables.add(kind, operation, "bf16", columns + ["time us"],
+                           row + [round(seconds * 1e6, 3)])
             tables.write()
     return 0
 

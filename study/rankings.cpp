@@ -65,13 +65,13 @@ Ranking ranking_of(const std::vector<const Compared*>& plans) {
 }
 
 RankingStatistics of_group(const std::string& group, const std::vector<Ranking>& rankings) {
-  constexpr double near = 0.03;
+  constexpr double tolerance = 0.03;
   RankingStatistics result{.group = group, .least_correlation = 1};
   std::vector<double> correlations;
   for (const Ranking& one : rankings) {
     correlations.push_back(one.correlation);
     result.least_correlation = std::min(result.least_correlation, one.correlation);
-    if (one.loss <= near) ++result.near;
+    if (one.loss <= tolerance) ++result.near;
     result.mean_loss += one.loss / static_cast<double>(rankings.size());
   }
   result.sets = static_cast<int>(rankings.size());

@@ -26,7 +26,7 @@ struct Ranking {
 /// each.
 std::vector<Ranking> rankings(const Validation& validation);
 
-/// The rankings of one group summed up, or of all.
+/// The rankings of one group, or of all groups, summed up.
 struct RankingStatistics {
   std::string group;
   int sets = 0;

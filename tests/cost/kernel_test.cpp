@@ -73,7 +73,7 @@ TEST_CASE("a kind without a share of the bandwidth is the user's mistake") {
 TEST_CASE("a fused attention computes its products at a share of the peak, or moves its operands") {
   Profile profile = simple();
   profile.kernels.streaming["elementwise"].value = 0.8;
-  // Two blocks of 128 queries for each multiprocessor: the last block doubles the time (attention.hpp).
+  // Two blocks of 128 queries for each multiprocessor: the last block doubles the time.
   const auto blocks = static_cast<std::int64_t>(2 * profile.multiprocessors.value);
   Kernel attention{.kind = KernelKind::attention,
                    .type = model::DataType::fp16,

@@ -147,12 +147,27 @@ TEST_CASE(
   check_vtrain("scenarios/published/vtrain_single.json", one);
 }
 
-TEST_CASE("of vTrain's runs on one server at most one in ten is fitted to") {
+/// Layers of 1,024, one sample a micro-batch, one stage; one tensor rank, or two and one data rank.
+bool waits_for_host(const JsonReader& run) {
+  const auto is = [&](const char* object, const char* key, std::int64_t number) {
+    return run.at(object).at(key).whole_number() == number;
+  };
+  const bool few_ranks =
+      is("strategy", "tensor", 1) || (is("strategy", "tensor", 2) && is("strategy", "data", 1));
+  return few_ranks && is("model", "hidden", 1024) && is("training", "micro_batch", 1) &&
+         is("strategy", "pipeline", 1);
+}
+
+TEST_CASE(
+    "of vTrain's runs on one server a tenth at most is fitted, those whose GPUs wait for their "
+    "hosts") {
   const auto scenario = JsonReader::from_file("scenarios/published/vtrain_single.json");
   std::size_t fitted = 0, runs = 0;
   for (const JsonReader& run : scenario.at("runs").elements()) {
     const JsonReader time = run.at("measured").at("iteration_time");
-    if (time.has("fitted") && time.at("fitted").boolean()) ++fitted;
+    const bool counts_as_fitted = time.has("fitted") && time.at("fitted").boolean();
+    CHECK(counts_as_fitted == waits_for_host(run));
+    if (counts_as_fitted) ++fitted;
     ++runs;
   }
   CHECK(fitted == 33);
