@@ -2,7 +2,6 @@
 #include "cost/collectives.hpp"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "base/input_error.hpp"
@@ -66,10 +65,8 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
 }
 
 void Collectives::crowd_ports(CollectiveKind kind, const std::vector<int>& ranks, Route& route) {
-  if (cluster_.design().reductions.empty() || kind == CollectiveKind::send) return;
-  std::set<int> servers;
-  for (const int rank : ranks) servers.insert(cluster_.node_of(rank));
-  const double share = port_shares_.at(static_cast<int>(servers.size()));
+  const double share = port_shares_.at(kind, static_cast<int>(ranks.size()));
+  if (share == 1) return;
   for (LinkLoad& load : route.loads) {
     if (is_port(cluster_, load.direction.link)) load.load /= share;
   }

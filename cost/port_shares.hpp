@@ -3,8 +3,10 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "cost/profile.hpp"
+#include "cost/ring.hpp"
 #include "topology/cluster.hpp"
 
 namespace stratagem::cost {
@@ -12,32 +14,34 @@ namespace stratagem::cost {
 /// Does this link connect an adapter to the network?
 bool is_port(const topology::Cluster& cluster, topology::LinkId link);
 
-/// The share of the usable bandwidth of adapters' ports that collectives over some number of
-/// servers reach (0..1], from the all-reduces that were measured on the cluster
-/// (NodeDesign::reductions):
+/// The share of the usable bandwidth of adapters' ports that collectives over some number of ranks
+/// reach (0..1], from the collectives that were measured on the cluster (NodeDesign::measured):
 ///
 ///     share = payload * load / usable / (measured time - predicted latency)
 ///
-/// where load is what the all-reduce puts on the busiest port, and all else is as predicted without
-/// measurements. Between two measurements the bus bandwidth is linear in the logarithm of the
-/// number of servers, and the payload that of fewer servers; beyond them both are those of the
-/// nearest one. A share is never above 1: faster measurements say nothing of the ports. One share
-/// stands for all kinds of collectives and all payloads; messages from one rank to another have the
-/// whole port.
+/// where load is what the measured collective puts on the busiest port, and all else is as
+/// predicted without measurements. A group of n ranks has the share that was measured over n ranks,
+/// wherever its ranks stand: the more ranks work together, the oftener one of them is late. Between
+/// two measurements the share is linear in the logarithm of the number of ranks, beyond them that
+/// of the nearest one. A share is never above 1: faster measurements say nothing of the ports. A
+/// kind that was not measured has the shares of all-reduces, and one share stands for all payloads.
+/// Messages from one rank to another have the whole port.
 class PortShares {
  public:
   PortShares(const topology::Cluster& cluster, const CollectiveConstants& constants,
              std::string nccl);
-  /// 1 within a server, and where nothing was measured.
-  double at(int servers);
+  /// 1 for messages, and where nothing was measured.
+  double at(CollectiveKind kind, int ranks);
 
  private:
-  [[nodiscard]] double of(const topology::MeasuredReduction& measured) const;
+  double of(CollectiveKind kind, const topology::MeasuredCollective& measured);
+  [[nodiscard]] double computed(CollectiveKind kind,
+                                const topology::MeasuredCollective& measured) const;
 
   topology::Cluster cluster_;
   CollectiveConstants constants_;
   std::string nccl_;
-  std::map<int, double> found_;  ///< by number of servers
+  std::map<std::pair<CollectiveKind, int>, double> found_;  ///< by number of servers measured
 };
 
 }  // namespace stratagem::cost

@@ -308,6 +308,16 @@ RuleKind step_gathers() {
         "kernels that copy each rank's part from a second whole buffer", must_be_there}});
 }
 
+RuleKind step_sums() {
+  return kind<StepSums>(
+      {"what ranks sum up that keep whole gradients and step a share each (ZeRO 1); otherwise the "
+       "shares, in reduce-scatters",
+       "all-reduces, of twice the bytes", ""},
+      {{"step_sums", itself<StepSums>,
+        choice<StepSums>({{"whole gradients", StepSums::whole_gradients}}),
+        "all of a gradient that a rank keeps", must_be_there}});
+}
+
 RuleKind extra_states() {
   using With = ExtraState::With;
   return kind<ExtraState>(
@@ -368,6 +378,7 @@ const std::vector<RuleKind>& rule_kinds() {
                                               communicators(),
                                               shard_collectives(),
                                               step_gathers(),
+                                              step_sums(),
                                               extra_states(),
                                               random_state(),
                                               drop()};

@@ -143,6 +143,10 @@ struct StepGathers {
   bool operator==(const StepGathers&) const = default;
 };
 
+/// What ranks sum up that keep whole gradients and step a share each (ZeRO 1). Without a rule: the
+/// shares.
+enum class StepSums : std::uint8_t { whole_gradients };
+
 /// Bytes per parameter that a framework keeps beside the states of the precision and the optimizer.
 struct ExtraState {
   enum class With : std::uint8_t {
@@ -168,6 +172,6 @@ struct RandomStateCopies {
 using Rule =
     std::variant<OperatorKernels, Fusion, UnalignedBatches, PreferredAttention, CollectiveBeside,
                  StageShares, HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators,
-                 ShardCollectives, StepGathers, ExtraState, RandomStateCopies>;
+                 ShardCollectives, StepGathers, StepSums, ExtraState, RandomStateCopies>;
 
 }  // namespace stratagem::cost

@@ -296,14 +296,15 @@ std::string networks(const std::vector<Result>& results) {
   std::map<std::string, std::string> by_server;
   for (const Result& result : results) {
     const topology::NodeDesign& design = result.run->cluster.design();
-    if (design.reductions.empty() || result.run->cluster.nodes() < 2) continue;
+    const std::vector<topology::MeasuredCollective>& measured = design.measured.all_reduces;
+    if (measured.empty() || result.run->cluster.nodes() < 2) continue;
     std::string& text = by_server[design.name];
     if (!text.empty()) continue;
     text = "Collectives between servers of " + design.name + " get what was measured on";
-    for (const topology::MeasuredReduction& one : design.reductions)
+    for (const topology::MeasuredCollective& one : measured)
       text += fmt::format(" {},", one.servers);
     text.back() = ' ';
-    text += "servers (" + design.reductions.front().source + ").";
+    text += "servers (" + measured.front().source + ").";
   }
   std::string all;
   for (const auto& [name, text] : by_server) all += wrapped(text, 2);

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "topology/measured_collectives.hpp"
+
 namespace stratagem::study {
 namespace {
 
@@ -49,8 +51,10 @@ void scale_network(Run& run, double factor) {
   topology::FabricDesign fabric = run.cluster.fabric().design();
   fabric.speed.port = factor * fabric.speed.port;
   topology::NodeDesign design = run.cluster.design();
-  for (topology::MeasuredReduction& one : design.reductions)
-    one.bus_bandwidth = factor * one.bus_bandwidth;
+  for (const topology::MeasuredKind& kind : topology::measured_kinds) {
+    for (topology::MeasuredCollective& one : design.measured.*kind.list)
+      one.bus_bandwidth = factor * one.bus_bandwidth;
+  }
   run.cluster = topology::Cluster(std::move(design), run.cluster.nodes(), std::move(fabric));
 }
 

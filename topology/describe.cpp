@@ -11,6 +11,7 @@
 
 #include "base/quantity_text.hpp"
 #include "topology/drives.hpp"
+#include "topology/measured_collectives.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::topology {
@@ -96,11 +97,14 @@ std::string drives_text(const NodeDesign& design) {
 }
 
 /// Empty where none was measured.
-std::string reductions_text(const NodeDesign& design) {
+std::string measured_text(const NodeDesign& design) {
   std::string text;
-  for (const MeasuredReduction& one : design.reductions) {
-    text += fmt::format("measured all-reduce of {} on {} servers: {} of bus bandwidth\n  {}\n",
-                        to_text(one.payload), one.servers, to_text(one.bus_bandwidth), one.source);
+  for (const MeasuredKind& kind : measured_kinds) {
+    for (const MeasuredCollective& one : design.measured.*kind.list) {
+      text +=
+          fmt::format("measured {} of {} on {} servers: {} of bus bandwidth\n  {}\n", kind.name,
+                      to_text(one.payload), one.servers, to_text(one.bus_bandwidth), one.source);
+    }
   }
   return text;
 }
@@ -199,7 +203,7 @@ std::string describe(const Cluster& cluster) {
       design.name, cluster.nodes(), cluster.nodes() == 1 ? "" : "s", cluster.gpus_per_node(), ranks,
       cluster.gpus(), ranks, design.gpu, contents(design), network(cluster),
       design.host_memory ? to_text(*design.host_memory) : "not known",
-      drives_text(design) + reductions_text(design), distinct_links(cluster), ranks,
+      drives_text(design) + measured_text(design), distinct_links(cluster), ranks,
       gpu_rows(cluster), fabric_text(cluster.fabric()));
 }
 

@@ -81,13 +81,23 @@ struct Drives {
   friend bool operator==(const Drives&, const Drives&) = default;
 };
 
-/// What an all-reduce over all GPUs of some servers reached.
-struct MeasuredReduction {
+/// What a collective over all GPUs of some servers reached.
+struct MeasuredCollective {
   int servers = 2;
-  Bytes payload;
-  BytesPerSecond bus_bandwidth;  ///< payload x 2(n-1)/n of n GPUs over the time it took
+  Bytes payload;  ///< the whole tensor
+  /// Of n GPUs, payload x 2(n-1)/n over the time that an all-reduce took; x (n-1)/n of the others.
+  BytesPerSecond bus_bandwidth;
   std::string source;
-  friend bool operator==(const MeasuredReduction&, const MeasuredReduction&) = default;
+  friend bool operator==(const MeasuredCollective&, const MeasuredCollective&) = default;
+};
+
+/// Collectives that were measured between servers, each kind in ascending numbers of servers
+/// (topology/measured_collectives.hpp).
+struct MeasuredCollectives {
+  std::vector<MeasuredCollective> all_reduces;  ///< empty: the others are, too
+  std::vector<MeasuredCollective> all_gathers;
+  std::vector<MeasuredCollective> reduce_scatters;
+  friend bool operator==(const MeasuredCollectives&, const MeasuredCollectives&) = default;
 };
 
 /// The design of one server, to be repeated: ids are local to it. No vertex of it is a fabric.
@@ -102,9 +112,9 @@ struct NodeDesign {
   /// What its vertices of kind `drive` are; none: it has none that we know of
   /// (topology/drives.hpp).
   std::optional<Drives> drives = {};
-  /// All-reduces measured between such servers, in ascending numbers of them; none: collectives
-  /// between servers are as fast as the ports let them be (cost/port_shares.hpp).
-  std::vector<MeasuredReduction> reductions = {};
+  /// Measured between such servers; none: collectives between servers are as fast as the ports let
+  /// them be (cost/port_shares.hpp).
+  MeasuredCollectives measured = {};
   /// Are its ranks shares of processors? Else they are GPUs.
   [[nodiscard]] bool on_processors() const;
   /// How many ranks it has: GPUs, or shares of processors.

@@ -9,8 +9,8 @@
 
 #include "base/input_error.hpp"
 #include "topology/drives.hpp"
+#include "topology/measured_collectives.hpp"
 #include "topology/node_words.hpp"
-#include "topology/reductions.hpp"
 
 namespace stratagem::topology {
 
@@ -150,12 +150,9 @@ NodeFile read_node(const JsonReader& reader) {
                         node.design.vertices.end();
   if (has_nics || reader.has("port")) node.port = read_speed(reader.at("port"));
   if (const auto drives = reader.find("drives")) node.design = read_drives(*drives, node.design);
-  if (const auto reductions = reader.find("all_reduces")) {
-    if (!has_nics) reductions->fail("adapters among the vertices, which it measures");
-    const auto nics = std::ranges::count(node.design.vertices, VertexKind::nic, &Vertex::kind);
-    node.design.reductions =
-        read_reductions(*reductions, static_cast<double>(nics) * node.port->port);
-  }
+  const auto nics = std::ranges::count(node.design.vertices, VertexKind::nic, &Vertex::kind);
+  node.design.measured = read_measured(
+      reader, has_nics ? static_cast<double>(nics) * node.port->port : BytesPerSecond{});
   reader.finish();
   check(node, reader);
   return node;

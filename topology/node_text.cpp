@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json_writer.hpp"
 #include "topology/drives.hpp"
+#include "topology/measured_collectives.hpp"
 #include "topology/node_file.hpp"
 #include "topology/node_words.hpp"
 
@@ -89,14 +91,14 @@ std::string drives_json(const NodeDesign& design) {
   return text + "}";
 }
 
-std::string reductions_text(const std::vector<MeasuredReduction>& measured) {
+std::string measured_text(std::string_view key, const std::vector<MeasuredCollective>& measured) {
   std::vector<std::string> rows;
-  for (const MeasuredReduction& one : measured) {
+  for (const MeasuredCollective& one : measured) {
     rows.push_back(fmt::format(
         R"(    {{"servers": {}, "payload": "{} MB", "bus_bandwidth": "{}", "source": {}}})",
         one.servers, one.payload / 1_MB, exact(one.bus_bandwidth), Json(one.source).text()));
   }
-  return fmt::format("  \"all_reduces\": [\n{}\n  ]", fmt::join(rows, ",\n"));
+  return fmt::format("  \"{}\": [\n{}\n  ]", key, fmt::join(rows, ",\n"));
 }
 
 std::string port_text(const NetworkSpeed& port) {
@@ -125,7 +127,10 @@ std::string node_text(const NodeFile& node) {
   parts.push_back(vertices_text(node.design));
   if (!node.design.links.empty()) parts.push_back(links_text(node.design));
   if (node.design.drives) parts.push_back(drives_json(node.design));
-  if (!node.design.reductions.empty()) parts.push_back(reductions_text(node.design.reductions));
+  for (const MeasuredKind& kind : measured_kinds) {
+    const auto& list = node.design.measured.*kind.list;
+    if (!list.empty()) parts.push_back(measured_text(kind.key, list));
+  }
   return fmt::format("{{\n{}\n}}\n", fmt::join(parts, ",\n"));
 }
 

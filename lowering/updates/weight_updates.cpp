@@ -32,7 +32,7 @@ WeightUpdates::WeightUpdates(const SequenceContext& context, int device_class, S
       draft_(draft),
       cells_(context.order.rounds[device_class]),
       buckets_(gradient_buckets(context.plan, context.stages, *context.slices.front(),
-                                context.parameters, device_class, cells_)) {
+                                context.parameters, context.stack, device_class, cells_)) {
   for (std::size_t i = 0; i < buckets_.along_axes.size(); ++i)
     of_cell_.emplace(buckets_.along_axes[i].cell, i);
   for (const int replica : c_.stages.device_classes()[device_class].replicas) {

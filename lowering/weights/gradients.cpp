@@ -156,12 +156,13 @@ class OpenBuckets {
 class BucketFiller {
  public:
   BucketFiller(const Plan& plan, const Stages& stages, const Blocks& blocks,
-               const Parameters& parameters, int device_class,
+               const Parameters& parameters, bool whole_sums, int device_class,
                const std::vector<ScheduledCell>& cells)
       : plan_(plan),
         stages_(stages),
         blocks_(blocks),
         parameters_(parameters),
+        whole_sums_(whole_sums),
         device_class_(device_class),
         cells_(cells) {}
 
@@ -190,7 +191,7 @@ class BucketFiller {
       if (local->holding->grids.size() > 1) {
         Bucket& bucket = across_[key_of(local->holding->grids)];
         bucket.grids = local->holding->grids;
-        bucket.shards = local->step.axes;
+        bucket.shards = summed(*local).axes;
         const bool steps = !common(axes, bucket.shards).empty();
         bucket.held = steps ? bucket.shards : local->gradient.axes;
         put(bucket, gradient, *local).layout = local->holding->layout;
@@ -229,11 +230,16 @@ class BucketFiller {
     return gradients;
   }
 
-  static BucketGradient& put(Bucket& bucket, const Completed& gradient, const LocalHolding& local) {
+  /// How the last sums leave a gradient divided.
+  [[nodiscard]] const Division& summed(const LocalHolding& local) const {
+    return whole_sums_ ? local.gradient : local.step;
+  }
+
+  BucketGradient& put(Bucket& bucket, const Completed& gradient, const LocalHolding& local) const {
     bucket.cell = gradient.cell;
     bucket.segment = gradient.segment;
     const Bytes held = bucket.of_cells ? local.gradient.bytes : local.bytes;
-    const Bytes left = bucket.to_shards ? local.gradient.bytes : local.step.bytes;
+    const Bytes left = bucket.to_shards ? local.gradient.bytes : summed(local).bytes;
     bucket.gradients.push_back({.tensor = gradient.gradient,
                                 .layout = gradient.layout,
                                 .mask = {},
@@ -256,7 +262,7 @@ class BucketFiller {
     const placement::Cell& cell = cells_[gradient.cell].cell;
     const int replica = stages_.replica(cell.stage, plan_.copy_of(cell.stage, cell.micro_batch));
     const Grid& grid = stages_.replicas()[replica].grid;
-    const std::vector<int>& shards = to_shards ? local.gradient.axes : local.step.axes;
+    const std::vector<int>& shards = to_shards ? local.gradient.axes : summed(local).axes;
     const std::vector<int> key = key_of(grid, axes, shards);
     Bucket& bucket = open_[key];
     bucket.grid = grid;
@@ -302,6 +308,7 @@ class BucketFiller {
   const Stages& stages_;
   const Blocks& blocks_;
   const Parameters& parameters_;
+  bool whole_sums_;
   int device_class_;
   const std::vector<ScheduledCell>& cells_;
   GradientBuckets result_;
@@ -323,10 +330,11 @@ Bucket Bucket::only(std::size_t gradient) const {
 }
 
 GradientBuckets gradient_buckets(const Plan& plan, const Stages& stages, const Blocks& blocks,
-                                 const Parameters& parameters, int device_class,
-                                 const std::vector<ScheduledCell>& cells) {
+                                 const Parameters& parameters, const cost::Stack& stack,
+                                 int device_class, const std::vector<ScheduledCell>& cells) {
   const bool each = reduces_each_cell(plan);
-  BucketFiller filler(plan, stages, blocks, parameters, device_class, cells);
+  BucketFiller filler(plan, stages, blocks, parameters,
+                      says(stack, cost::StepSums::whole_gradients), device_class, cells);
   for (std::size_t i = 0; each && i < cells.size(); ++i) {
     const placement::Cell& cell = cells[i].cell;
     const int replica = stages.replica(cell.stage, plan.copy_of(cell.stage, cell.micro_batch));

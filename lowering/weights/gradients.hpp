@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "cost/stack.hpp"
 #include "lowering/cells/cells.hpp"
 #include "lowering/weights/parameters.hpp"
 
@@ -51,7 +52,7 @@ struct GradientBuckets {
   /// Reductions over the axes of the grid along which the gradient is partial and its parameter is
   /// not divided. If the plan divides gradients, every cell that computes some reduces them to
   /// shards, and the accumulated shards are reduced over the other axes at the end, to the shards
-  /// that ranks step; otherwise all at once. If gradients leave for the host, every cell first
+  /// that ranks step, or to all that they keep (cost::StepSums); otherwise all at once. If gradients leave for the host, every cell first
   /// reduces all of them.
   std::vector<Bucket> along_axes;
   /// Reductions over grids that hold the same parameter: tied embeddings on two stages, copies of a
@@ -60,6 +61,7 @@ struct GradientBuckets {
 };
 GradientBuckets gradient_buckets(const strategies::Plan& plan, const Stages& stages,
                                  const Blocks& blocks, const Parameters& parameters,
-                                 int device_class, const std::vector<ScheduledCell>& cells);
+                                 const cost::Stack& stack, int device_class,
+                                 const std::vector<ScheduledCell>& cells);
 
 }  // namespace stratagem::lowering

@@ -183,6 +183,7 @@ TEST_CASE("every kind of rule is read as it is written, and back to what is usua
   CHECK(one(R"("operator": "gelu.B")") == Rule{cost::OperatorKernels{.of = "gelu.B"}});
   CHECK(one(R"("collective": "all_gather", "of": "activations", "beside": "input gradients")") ==
         Rule{cost::CollectiveBeside{CollectiveKind::all_gather, false, Pass::input_gradient}});
+  CHECK(one(R"("step_sums": "whole gradients")") == Rule{cost::StepSums::whole_gradients});
   CHECK(one(R"("unaligned_batches": "in fp32")") == Rule{cost::UnalignedBatches::in_fp32});
   CHECK(one(R"("send_shares_of": "gradients")") == Rule{cost::StageShares::gradients});
   CHECK(one(R"("hold_inputs_of": "gelu", "until": "dropout")") ==
@@ -230,6 +231,7 @@ TEST_CASE("rules want what they need, values in range, known words, and a reason
   refused(R"("collective": "all_reduce", "of": "weights", "beside": "input gradients")",
           "/rules/0/of");
   refused(R"("collective": "all_reduce", "of": "activations", "beside": "all")", "/rules/0/beside");
+  refused(R"("step_sums": "shares")", "/rules/0/step_sums");
   refused(R"("unaligned_batches": "in fp64")", "/rules/0/unaligned_batches");
   refused(R"("send_shares_of": "weights")", "/rules/0/send_shares_of");
   refused(R"("hold_inputs_of": "gelu", "until": "drop")", "/rules/0/until");

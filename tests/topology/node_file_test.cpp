@@ -107,15 +107,31 @@ TEST_CASE("a port of no known speed has figures of its own") {
   CHECK(parse(node_text(node)).port->port_latency == 3_us);
 }
 
+TEST_CASE("other kinds may be measured beside all-reduces") {
+  const std::string measured = with(small, R"("port")", R"(
+    "all_reduces": [{"servers": 2, "payload": "1 GB", "bus_bandwidth": "20 GB/s", "source": "a"}],
+    "all_gathers": [{"servers": 2, "payload": "2 GB", "bus_bandwidth": "3 GB/s", "source": "b"}],
+    "reduce_scatters": [{"servers": 4, "payload": "1 GB", "bus_bandwidth": "2 GB/s",
+                         "source": "c"}], "port")");
+  const NodeFile node = parse(measured);
+  CHECK(node.design.measured.all_gathers == std::vector{MeasuredCollective{2, 2_GB, 3_GBps, "b"}});
+  CHECK(node.design.measured.reduce_scatters ==
+        std::vector{MeasuredCollective{4, 1_GB, 2_GBps, "c"}});
+  CHECK(parse(node_text(node)).design.measured == node.design.measured);
+  CHECK_THAT(complaint(with(small, R"("port")", R"("all_gathers": [{"servers": 2,
+      "payload": "2 GB", "bus_bandwidth": "3 GB/s", "source": "b"}], "port")")),
+             ContainsSubstring("expected all_reduces, too"));
+}
+
 TEST_CASE("measured all-reduces come in ascending numbers of servers, and go out again") {
   const std::string measured = with(small, R"("port")", R"("all_reduces": [
     {"servers": 2, "payload": "1 GB", "bus_bandwidth": "20 GB/s", "source": "a"},
     {"servers": 8, "payload": "1 GB", "bus_bandwidth": "40 Gb/s", "source": "b"}], "port")");
   const NodeFile node = parse(measured);
-  REQUIRE(node.design.reductions.size() == 2);
-  CHECK(node.design.reductions[1] ==
-        MeasuredReduction{.servers = 8, .payload = 1_GB, .bus_bandwidth = 5_GBps, .source = "b"});
-  CHECK(parse(node_text(node)).design.reductions == node.design.reductions);
+  REQUIRE(node.design.measured.all_reduces.size() == 2);
+  CHECK(node.design.measured.all_reduces[1] ==
+        MeasuredCollective{.servers = 8, .payload = 1_GB, .bus_bandwidth = 5_GBps, .source = "b"});
+  CHECK(parse(node_text(node)).design.measured.all_reduces == node.design.measured.all_reduces);
   const auto of = [&](const std::string& from, const std::string& to) {
     return complaint(with(measured, from, to));
   };

@@ -122,6 +122,22 @@ TEST_CASE("a step communicates twice the parameters, with sharded parameters thr
   }
 }
 
+TEST_CASE("ranks that sum up whole gradients send half as much again, and keep the same") {
+  const model::Graph graph = even_gpt();
+  cost::Stack stack = plain_stack();
+  stack.rules = {cost::StepSums::whole_gradients};
+  for (const int n : {2, 4, 16}) {
+    CAPTURE(n);
+    const Program whole = lower(lowering::plan_of(graph, zero(1, n), 2), stack, {});
+    // An all-reduce and a gather, where a reduce-scatter and a gather are usual.
+    CHECK(close(volume(graph, whole), 3.0 * (n - 1) / n, 1e-12));
+    CHECK(per_parameter(graph, whole) == 4 + 12.0 / n);
+    // ZeRO 2 has the shards alone to step: nothing is left to sum up.
+    const Program shards = lower(lowering::plan_of(graph, zero(2, n), 2), stack, {});
+    CHECK(close(volume(graph, shards), volume(graph, lowered(graph, zero(2, n), 2)), 1e-12));
+  }
+}
+
 TEST_CASE("gradients that are divided are reduced for every micro-batch, weights gathered too") {
   const model::Graph graph = even_gpt();
   const double share = 3.0 / 4;
