@@ -76,6 +76,7 @@ std::string stacks() {
                                          {.heading = "NCCL", .left = true},
                                          {"slowdown"},
                                          {.heading = "known as", .left = true},
+                                         {"products"},
                                          {.heading = "facts hold for", .left = true}};
   for (const std::string& name : study::names_in_library("stacks")) {
     const cost::Stack stack = cost::read_stack(in_library("stacks", name));
@@ -83,10 +84,14 @@ std::string stacks() {
         columns,
         {name, stack.nccl.empty() ? "-" : stack.nccl, fmt::format("{:.3f}", stack.slowdown.value),
          cost::to_text(stack.slowdown.provenance),
+         stack.product_slowdown ? fmt::format("{:.3f}", stack.product_slowdown->value) : "-",
          stack.precisions.empty() ? "any precision"
                                   : fmt::format("{}", fmt::join(stack.precisions, " "))});
   }
-  return report::text_of(columns) + "\nslowdown: device time of every kernel over the profile's\n";
+  return report::text_of(columns) +
+         "\nslowdown: device time of a framework's own kernels over the profile's; products: that "
+         "of "
+         "products\nand fused attention\n";
 }
 
 /// A line for each entry with a name and a summary.

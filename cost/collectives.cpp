@@ -65,10 +65,11 @@ std::vector<Routed> Collectives::routes(CollectiveKind kind, const std::vector<i
 }
 
 void Collectives::crowd_ports(CollectiveKind kind, const std::vector<int>& ranks, Route& route) {
+  const auto on_port = [&](const LinkLoad& load) { return is_port(cluster_, load.direction.link); };
+  if (std::ranges::none_of(route.loads, on_port)) return;
   const double share = port_shares_.at(kind, static_cast<int>(ranks.size()));
-  if (share == 1) return;
   for (LinkLoad& load : route.loads) {
-    if (is_port(cluster_, load.direction.link)) load.load /= share;
+    if (on_port(load)) load.load /= share;
   }
 }
 

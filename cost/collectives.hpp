@@ -89,7 +89,7 @@ class Collectives {
                                   Alike& alike);
   std::vector<Routed> nccl_routes(CollectiveKind kind, const std::vector<Bytes>& payloads,
                                   Alike& alike);
-  /// Raises the load on adapters' ports by what measured ones lose there.
+  /// Raises the load on adapters' ports by what measured collectives lose there.
   void crowd_ports(CollectiveKind kind, const std::vector<int>& ranks, Route& route);
   [[nodiscard]] Routed moved(const Alike::Placed& route, const topology::Footprint& to) const;
   /// nullptr where a formula holds. Throws InputError for a kind that was not measured where others

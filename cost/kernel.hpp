@@ -53,6 +53,12 @@ constexpr bool is_attention(KernelKind kind) {
   return kind == KernelKind::attention || kind == KernelKind::attention_backward;
 }
 
+/// Kernels of which frameworks have their own. Products and fused attention are the same libraries'
+/// in all of them.
+constexpr bool is_frameworks_own(KernelKind kind) {
+  return kind != KernelKind::gemm && !is_attention(kind) && !concerns_host(kind);
+}
+
 /// The pass that a kernel belongs to: in some kinds the passes reach different shares of the
 /// bandwidth.
 enum class KernelPass : std::uint8_t {

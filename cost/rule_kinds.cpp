@@ -97,6 +97,8 @@ RuleKind kernels() {
     const bool update = rule.of == "gradient_accumulation" || rule.of == "optimizer_step";
     if (update && reader.has("temporary"))
       reader.at("temporary").fail("no such key of " + rule.of, reader.at("temporary").dump());
+    if (rule.of != "optimizer_step" && reader.has("flat_shares"))
+      reader.at("flat_shares").fail("no such key of " + rule.of, reader.at("flat_shares").dump());
     if (rule.of == "optimizer_step" && reader.has("extra_passes"))
       reader.at("extra_passes").fail("extra_traffic of optimizer_step in place of passes");
   };
@@ -123,7 +125,11 @@ RuleKind kernels() {
        {"slowdown", &OperatorKernels::slowdown, positive(1'000),
         "device time over that of the profile's kernels, where another implementation runs"},
        {"temporary", &OperatorKernels::temporary, size_per_element(),
-        "buffers that live while the kernels run, for each element of the first result", "none"}},
+        "buffers that live while the kernels run, for each element of the first result", "none"},
+       {"flat_shares", &OperatorKernels::flat_shares, flag(),
+        "of `optimizer_step`: where ranks that keep whole weights step a share each, launches and "
+        "waits are those of the tensors in a piece of one flat buffer, one of as many as there are "
+        "ranks; otherwise of a piece of every tensor"}},
       check);
 }
 
@@ -310,9 +316,9 @@ RuleKind step_gathers() {
 
 RuleKind step_sums() {
   return kind<StepSums>(
-      {"what ranks sum up that keep whole gradients and step a share each (ZeRO 1); otherwise the "
-       "shares, in reduce-scatters",
-       "all-reduces, of twice the bytes", ""},
+      {"what ranks that keep whole gradients and step a share each (ZeRO 1) sum up; otherwise "
+       "each its share, in reduce-scatters; acts nowhere with steps on the host",
+       "all-reduces, which move twice the bytes", ""},
       {{"step_sums", itself<StepSums>,
         choice<StepSums>({{"whole gradients", StepSums::whole_gradients}}),
         "all of a gradient that a rank keeps", must_be_there}});

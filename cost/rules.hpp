@@ -28,6 +28,9 @@ struct OperatorKernels {
   int synchronizations = 0;  ///< how often the host waits for what the kernels have written
   double slowdown = 1;       ///< device time of the kernels over that of the profile's
   Bytes temporary = {};
+  /// Of steps: where ranks that keep whole weights step a share each, is that a piece of one flat
+  /// buffer, with the tensors in it? Otherwise it is a piece of every tensor.
+  bool flat_shares = false;
   bool operator==(const OperatorKernels&) const = default;
 };
 

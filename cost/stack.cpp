@@ -133,6 +133,8 @@ Stack read_values(const JsonReader& reader) {
   if (const auto memory = reader.find("memory")) stack.memory = read_memory(*memory);
   stack.slowdown = read_factor(reader.at("slowdown"));
   stack.host_factor = read_factor(reader.at("host_factor"));
+  if (const auto factor = reader.find("product_slowdown"))
+    stack.product_slowdown = read_factor(*factor);
   return stack;
 }
 
@@ -177,7 +179,12 @@ std::vector<std::string> preferred_attention(const Stack& stack) {
 }
 
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack) {
-  const double factor = concerns_host(kernel.kind) ? 1.0 : stack.slowdown.value * kernel.slowdown;
+  double factor = concerns_host(kernel.kind) ? 1 : kernel.slowdown;
+  if (is_frameworks_own(kernel.kind)) {
+    factor *= stack.slowdown.value;
+  } else if (!concerns_host(kernel.kind) && stack.product_slowdown) {
+    factor *= stack.product_slowdown->value;
+  }
   if (!is_attention(kernel.kind)) return factor * kernel_time(kernel, profile);
   return factor * kernel_time(kernel, profile, preferred_attention(stack));
 }

@@ -28,7 +28,7 @@ struct MemoryFacts {
 };
 
 /// A named, small set of facts about a framework version, read from its source, with at most two
-/// fitted scalars. No fact may depend on a model or on an experiment.
+/// fitted scalars of the three. No fact may depend on a model or on an experiment.
 struct Stack {
   std::string name;
   std::string source;
@@ -37,9 +37,13 @@ struct Stack {
   /// closed form (collectives.hpp).
   std::string nccl;
   MemoryFacts memory;
-  Constant<double> slowdown;  ///< first scalar: device time of every kernel over the profile's
-  /// Second scalar: host time of a launch over the profile's `launch`.
+  /// Device time of the framework's own kernels (is_frameworks_own) over the profile's.
+  Constant<double> slowdown;
+  /// Host time of a launch over the profile's `launch`.
   Constant<double> host_factor;
+  /// Device time of products and fused attention over the profile's; none: as there. What makes a
+  /// library's kernels slower here is not known, or no rule says it.
+  std::optional<Constant<double>> product_slowdown = {};
   std::vector<Rule> rules;  ///< what was read from the framework's code, a fact a rule
 };
 
@@ -76,8 +80,8 @@ Kind rule_about(const Stack& stack, Value Kind::*member, const Value& value) {
 /// Implementations of fused attention, the one that runs if a GPU knows it first.
 std::vector<std::string> preferred_attention(const Stack& stack);
 
-/// Device time of a kernel as this framework runs it: slowdown * kernel_time, the slowdowns being
-/// the stack's and the kernel's own; what concerns the host as it is.
+/// Device time of a kernel as this framework runs it: kernel_time times the kernel's own slowdown
+/// and the stack's for such kernels; what concerns the host as it is.
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
 /// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base"

@@ -284,6 +284,7 @@ std::string scalars(const std::vector<Result>& results) {
     };
     add("slowdown", stack.slowdown);
     add("host_factor", stack.host_factor);
+    if (stack.product_slowdown) add("product_slowdown", *stack.product_slowdown);
     text.pop_back();
   }
   std::string all;
@@ -291,7 +292,7 @@ std::string scalars(const std::vector<Result>& results) {
   return all;
 }
 
-/// On which clusters measured all-reduces, not ports, limit collectives between servers.
+/// On which clusters measurements, not ports, limit collectives between servers.
 std::string networks(const std::vector<Result>& results) {
   std::map<std::string, std::string> by_server;
   for (const Result& result : results) {
@@ -300,11 +301,12 @@ std::string networks(const std::vector<Result>& results) {
     if (measured.empty() || result.run->cluster.nodes() < 2) continue;
     std::string& text = by_server[design.name];
     if (!text.empty()) continue;
-    text = "Collectives between servers of " + design.name + " get what was measured on";
+    text =
+        "Collectives between servers of " + design.name + " get what was measured over all GPUs of";
     for (const topology::MeasuredCollective& one : measured)
       text += fmt::format(" {},", one.servers);
     text.back() = ' ';
-    text += "servers (" + measured.front().source + ").";
+    text += "servers, over as many ranks as theirs (" + measured.front().source + ").";
   }
   std::string all;
   for (const auto& [name, text] : by_server) all += wrapped(text, 2);

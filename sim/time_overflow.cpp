@@ -44,6 +44,7 @@ std::vector<Suspect> suspects(const cost::Kernel& kernel) {
   using Gemm = cost::GemmConstants;
   return {
       {"slowdown", [](Constants& c) { c.stack.slowdown.value = 1; }},
+      {"product_slowdown", [](Constants& c) { c.stack.product_slowdown.reset(); }},
       {"host_factor", [](Constants& c) { c.stack.host_factor.value = 1; }},
       {"/launch", [](Constants& c) { c.profile.launch.value = {}; }},
       {"/kernel_floor", [](Constants& c) { c.profile.kernels.floor.value = {}; }},

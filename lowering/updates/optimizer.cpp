@@ -8,6 +8,7 @@
 #include "lowering/stack/casts.hpp"
 #include "lowering/stack/extra_states.hpp"
 #include "lowering/stack/kernels.hpp"
+#include "lowering/stages/shards.hpp"
 #include "lowering/updates/kept_outputs.hpp"
 
 namespace stratagem::lowering {
@@ -33,9 +34,35 @@ Bytes kept_states(const cost::Training& training, const cost::Stepped& steps) {
   return bytes;
 }
 
-/// A parameter's task in a step block; `place` is its place in the segment's table.
+/// Deals launches and waits to the steps of a device. Of a flat share they are those of one tensor
+/// of as many as there are ranks, so that `ranks` steps together have those of one.
+class DealtKernels {
+ public:
+  explicit DealtKernels(const cost::OperatorKernels& rule)
+      : flat_(rule.flat_shares), synchronizations_(rule.synchronizations) {}
+
+  /// The next step, of a tensor that so many ranks step a share each of.
+  void deal(program::Task& task, int ranks) {
+    auto& kernel = std::get<cost::Kernel>(task.work);
+    task.synchronizations = synchronizations_;
+    if (!flat_ || ranks == 1) return;
+    const int step = steps_[ranks]++;
+    const auto share = [&](int all) { return (step + 1) * all / ranks - step * all / ranks; };
+    kernel.launches = share(kernel.launches);
+    task.synchronizations = share(synchronizations_);
+  }
+
+ private:
+  bool flat_;
+  int synchronizations_;
+  std::map<int, int> steps_;  ///< dealt so far, by number of ranks
+};
+
+/// A parameter's task in a step block; `place` is its place in the segment's table, and `ranks`
+/// step a share of it each.
 void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& prefix, int place,
-              const cost::Stepped& stepped, Operation values, const SequenceContext& context) {
+              const cost::Stepped& stepped, int ranks, Operation values,
+              const SequenceContext& context, DealtKernels& kernels) {
   const bool on_host = context.plan.steps.on_host;
   const Bytes bytes = stepped.elements * model::size_of(tensor.type);
   const std::string name =
@@ -59,9 +86,13 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   if (on_host) task.stream = program::Stream::host;
   if (!on_host) task.reads = task.writes = {slot};
   task.operations = {std::move(values)};
-  // The thread that launches kernels steps, too.
-  task.synchronizations =
-      on_host ? 1 : kernels_of(context.stack, "optimizer_step").synchronizations;
+  if (on_host) {
+    task.synchronizations = 1;  // the thread that launches kernels steps, too
+  } else {
+    kernels.deal(task, ranks);
+    step.key += " " + std::to_string(std::get<cost::Kernel>(task.work).launches) + "," +
+                std::to_string(task.synchronizations);
+  }
   step.bytes += bytes;
   step.states += kept_states(context.training, stepped);
   if (master_bytes(context.training.precision, stepped) <= Bytes{}) step.without_master += bytes;
@@ -110,6 +141,7 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int device_cl
     if (graph.gradient_of[parameter] >= 0) by_segment[local.segments.front()].push_back(parameter);
   }
   std::vector<StepBlock> steps;
+  DealtKernels kernels(kernels_of(context.stack, "optimizer_step"));
   for (const auto& [segment, list] : by_segment) {
     StepBlock step{.segment = segment, .bytes = {}, .block = {.name = "step"}, .key = "step"};
     std::map<int, TensorId> by_place;
@@ -117,11 +149,13 @@ std::vector<StepBlock> step_blocks(const SequenceContext& context, int device_cl
       by_place.emplace(context.stages.facts(segment).place.at(parameter), parameter);
     for (const auto& [place, parameter] : by_place) {
       const model::Tensor& tensor = graph.tensors[parameter];
+      const LocalHolding& local = held.at(parameter);
       step.parameters.push_back(parameter);
-      step.gradients += held.at(parameter).gradient_scale * held.at(parameter).step.bytes;
-      add_step(step, tensor, graph.segments[segment].name + ".", place,
-               stepped(tensor, held.at(parameter)),
-               step_values(context, device_class, segment, parameter, held.at(parameter)), context);
+      step.gradients += local.gradient_scale * local.step.bytes;
+      const int ranks = ranks_along(local.grid, without(local.step.axes, local.parameter.axes));
+      add_step(step, tensor, graph.segments[segment].name + ".", place, stepped(tensor, local),
+               ranks, step_values(context, device_class, segment, parameter, local), context,
+               kernels);
     }
     steps.push_back(std::move(step));
   }

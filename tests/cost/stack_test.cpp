@@ -232,6 +232,7 @@ TEST_CASE("rules want what they need, values in range, known words, and a reason
           "/rules/0/of");
   refused(R"("collective": "all_reduce", "of": "activations", "beside": "all")", "/rules/0/beside");
   refused(R"("step_sums": "shares")", "/rules/0/step_sums");
+  refused(R"("operator": "gelu", "flat_shares": true)", "/rules/0/flat_shares");
   refused(R"("unaligned_batches": "in fp64")", "/rules/0/unaligned_batches");
   refused(R"("send_shares_of": "weights")", "/rules/0/send_shares_of");
   refused(R"("hold_inputs_of": "gelu", "until": "drop")", "/rules/0/until");
@@ -328,4 +329,24 @@ TEST_CASE("slowdowns of a stack and of an operator stretch kernels but not copie
   CHECK(cost::kernel_time(kernel, profile, stack) == 6 * cost::kernel_time(kernel, profile));
   kernel.kind = cost::KernelKind::host_copy;
   CHECK(cost::kernel_time(kernel, profile, stack) == cost::kernel_time(kernel, profile));
+}
+
+TEST_CASE("a stack's slowdown is of its own kernels, product_slowdown of the libraries'") {
+  cost::Stack stack;
+  stack.slowdown.value = 2;
+  const cost::Profile profile = cost::read_profile("scenarios/profiles/a100-sxm4-80gb.json");
+  cost::Kernel product{.kind = cost::KernelKind::gemm, .m = 4096, .n = 4096, .k = 4096, .batch = 1};
+  product.flops = Flops{2.0 * 4096 * 4096 * 4096};
+  cost::Kernel attention{
+      .kind = cost::KernelKind::attention, .m = 1024, .n = 1024, .k = 128, .batch = 16};
+  attention.flops = Flops{4.0 * 1024 * 1024 * 128 * 16};
+  cost::Kernel copy{.traffic = 1_GB};
+  for (const cost::Kernel& kernel : {product, attention})
+    CHECK(cost::kernel_time(kernel, profile, stack) == cost::kernel_time(kernel, profile));
+  stack.product_slowdown = cost::Constant<double>{.value = 3};
+  for (const cost::Kernel& kernel : {product, attention})
+    CHECK(cost::kernel_time(kernel, profile, stack) == 3 * cost::kernel_time(kernel, profile));
+  CHECK(cost::kernel_time(copy, profile, stack) == 2 * cost::kernel_time(copy, profile));
+  copy.kind = cost::KernelKind::host_copy;
+  CHECK(cost::kernel_time(copy, profile, stack) == cost::kernel_time(copy, profile));
 }

@@ -112,8 +112,8 @@ TEST_CASE("layers take the time that was measured, also on a GPU of which no lay
   CHECK(fitted.count == 23);
   CHECK(fitted.sum / fitted.count < 0.06);
   // Hosts bind the smallest: 1 sample on 4 ranks.
-  const std::map<std::string, Errors> bounds = {{"v100-sxm2", {0.05, 0.18}},
-                                                {"a100-sxm4-40gb", {0.065, 0.35}},
+  const std::map<std::string, Errors> bounds = {{"v100-sxm2", {0.06, 0.18}},
+                                                {"a100-sxm4-40gb", {0.09, 0.35}},
                                                 {"a100-sxm4-80gb", {0.12, 0.35}},
                                                 {"gh200-96gb", {0.12, 0.7}}};
   REQUIRE(by_profile.size() == bounds.size());

@@ -1,10 +1,12 @@
 // What shipped stacks say of messages between tensor ranks and between stages, held to what those
 // versions of the frameworks do: in closed form, through the simulator.
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <tuple>
 
 #include "cost/collectives.hpp"
+#include "cost/stack.hpp"
 #include "study/scenario.hpp"
 #include "tests/small_scenario.hpp"
 
@@ -68,6 +70,23 @@ TEST_CASE(
       CHECK(saved == Seconds{});
     }
   }
+}
+
+TEST_CASE("at most two scalars of a shipped stack are fitted") {
+  int stacks = 0;
+  for (const auto& file : std::filesystem::directory_iterator("scenarios/stacks")) {
+    if (file.path().extension() != ".json") continue;
+    CAPTURE(file.path());
+    const cost::Stack stack = cost::read_stack(file.path().string());
+    const auto fitted = [](const cost::Constant<double>& scalar) {
+      return scalar.provenance == cost::Provenance::fitted ? 1 : 0;
+    };
+    CHECK(fitted(stack.slowdown) + fitted(stack.host_factor) +
+              (stack.product_slowdown ? fitted(*stack.product_slowdown) : 0) <=
+          2);
+    ++stacks;
+  }
+  CHECK(stacks > 10);
 }
 
 TEST_CASE(

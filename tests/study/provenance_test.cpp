@@ -61,6 +61,15 @@ TEST_CASE("where all is measured, measured is the weakest") {
   CHECK(weakest.provenance == Provenance::measured);
 }
 
+TEST_CASE("the scalars of a stack count") {
+  cost::Stack stack = measured_stack();
+  stack.product_slowdown = {.value = 1, .provenance = Provenance::assumed, .source = "a guess"};
+  const auto weakest = weakest_provenance(measured_profile(), stack,
+                                          program_of(cost::KernelKind::gemm, {0}), gpus_of_node);
+  CHECK(weakest.provenance == Provenance::assumed);
+  CHECK(weakest.stack == std::vector<std::string>{"/product_slowdown"});
+}
+
 TEST_CASE("a share of the memory bandwidth counts where a kernel of its kind runs") {
   cost::Profile profile = measured_profile();
   profile.kernels.streaming.at("dropout").provenance = Provenance::assumed;

@@ -138,6 +138,55 @@ TEST_CASE("ranks that sum up whole gradients send half as much again, and keep t
   }
 }
 
+TEST_CASE("a tied table's whole gradient is summed between its stages where ranks sum whole ones") {
+  // The last sum of two stages is over both replicas' copies: of a quarter of the table, or of all.
+  const model::Graph graph = model::gpt(small_gpt);
+  const Plan plan =
+      lowering::plan_of(graph, R"({"data": 4, "zero": 1, "pipeline": 2, "schedule": "1f1b"})", 2);
+  const auto table = static_cast<double>(small_gpt.vocabulary * small_gpt.hidden) * 2_B;
+  cost::Stack stack = plain_stack();
+  for (const double share : {0.25, 1.0}) {
+    CAPTURE(share);
+    if (share == 1) stack.rules = {cost::StepSums::whole_gradients};
+    const Program program = lower(plan, stack, {});
+    CHECK(lowering::collectives(program, 0, Stream::gradient_communication).back().payload ==
+          share * table);
+  }
+}
+
+TEST_CASE("steps of flat shares have the kernels of one tensor of as many as there are ranks") {
+  const model::Graph graph = even_gpt();
+  const auto counted = [&](const std::string& strategy, bool flat) {
+    cost::Stack stack = plain_stack();
+    cost::OperatorKernels steps{.of = "optimizer_step", .launches = 4, .synchronizations = 2};
+    steps.flat_shares = flat;
+    stack.rules = {steps};
+    const Program program = lower(lowering::plan_of(graph, strategy, 2), stack, {});
+    std::pair<int, int> launches_and_waits;
+    for (const Call& call : program.sequences[0].calls) {
+      for (const Task& task : program.blocks[call.block].tasks) {
+        if (!task.name.ends_with(".step")) continue;
+        launches_and_waits.first += std::get<cost::Kernel>(task.work).launches;
+        launches_and_waits.second += task.synchronizations;
+      }
+    }
+    return launches_and_waits;
+  };
+  int tensors = 0;
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id)
+    tensors += graph.tensors[id].role == model::Role::parameter && graph.gradient_of[id] >= 0;
+  for (const bool flat : {false, true})
+    CHECK(counted(zero(0, 4), flat) == std::pair(4 * tensors, 2 * tensors));
+  for (const int n : {2, 4, 8}) {
+    CAPTURE(n);
+    CHECK(counted(zero(1, n), false) == std::pair(4 * tensors, 2 * tensors));
+    CHECK(counted(zero(1, n), true) == std::pair(4 * tensors / n, 2 * tensors / n));
+    CHECK(counted(zero(2, n), true) == std::pair(4 * tensors / n, 2 * tensors / n));
+    // ZeRO 3 divides every tensor by itself.
+    CHECK(counted(zero(3, n), true) == std::pair(4 * tensors, 2 * tensors));
+  }
+}
+
 TEST_CASE("gradients that are divided are reduced for every micro-batch, weights gathered too") {
   const model::Graph graph = even_gpt();
   const double share = 3.0 / 4;
