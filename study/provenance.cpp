@@ -163,8 +163,7 @@ Weakest weakest_provenance(const cost::Profile& profile, const cost::Stack& stac
   Json facts = Json::object();
   facts.set("slowdown", cost::to_json(stack.slowdown))
       .set("host_factor", cost::to_json(stack.host_factor));
-  if (stack.product_slowdown)
-    facts.set("product_slowdown", cost::to_json(*stack.product_slowdown));
+  if (stack.product_slowdown) facts.set("product_slowdown", cost::to_json(*stack.product_slowdown));
   if (stack.memory.workspace)
     facts.set("memory", Json::object().set("workspace", cost::to_json(*stack.memory.workspace)));
   const std::vector<Found> software = constants(facts);
