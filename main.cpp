@@ -1,6 +1,8 @@
 // Finds the command, and maps errors to exit codes.
 #include <fmt/format.h>
-#ifdef __GLIBC__
+#ifdef STRATAGEM_MIMALLOC
+#include <mimalloc.h>
+#elif defined(__GLIBC__)
 #include <malloc.h>
 #endif
 
@@ -64,7 +66,13 @@ int run(const std::vector<std::string>& line) {
 /// Runs allocate and free lists of many megabytes one after another. What is freed is kept: the
 /// system would clear each page that it hands out anew.
 void keep_freed_memory() {
-#ifdef __GLIBC__
+#ifdef STRATAGEM_MIMALLOC
+#if MI_MALLOC_VERSION < 210
+  mi_option_disable(mi_option_allow_decommit);
+#else
+  mi_option_set(mi_option_purge_delay, -1);
+#endif
+#elif defined(__GLIBC__)
   constexpr int largest = 1 << 25, always = 1 << 30, at_a_time = 1 << 26;
   mallopt(M_MMAP_THRESHOLD, largest);  // more than that is refused
   mallopt(M_TRIM_THRESHOLD, always);

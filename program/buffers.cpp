@@ -88,19 +88,21 @@ Buffers::Buffers(const Program& program, const Sequence& sequence)
 
 /// Buffers in the order of the program, whichever iteration calls are of.
 void Buffers::number_calls() {
-  int inherited = 0;
+  int own = 0, inherited = 0;
   for (const Call& call : sequence_.calls) {
-    const auto number = static_cast<int>(calls_.size());
     SlotUses& uses = uses_[call.block];
     if (uses.place.empty()) uses = uses_of(program_.blocks[call.block]);
-    calls_.push_back({call.block, static_cast<int>(own_.size()), inherited});
+    calls_.push_back({call.block, own, inherited});
+    own += static_cast<int>(uses.own.size());
     inherited += static_cast<int>(uses.inherited.size());
-    for (const auto& [slot, born, dies] : uses.own) {
-      own_.push_back({.born = {number, born}, .slot = slot});
-      if (dies) own_.back().dies = {number, *dies};
-    }
   }
   inherited_.assign(inherited, -1);
+  own_.reserve(own);
+  for (std::size_t call = 0; call < calls_.size(); ++call) {
+    const auto number = static_cast<int>(call);
+    for (const SlotUses::Own& one : uses_[calls_[call].block].own)
+      own_.push_back({number, one.dies ? TaskOfCall{number, *one.dies} : TaskOfCall{-1, -1}});
+  }
 }
 
 /// In the order of an iteration: what runs in the same round first, then what lags by one.
@@ -137,7 +139,7 @@ void Buffers::follow(const Passage& passage, int call, std::vector<int>& alive) 
 }
 
 std::optional<int> Buffers::undying() const {
-  const auto found = std::ranges::find_if(own_, [](const Own& own) { return !own.dies; });
+  const auto found = std::ranges::find_if(own_, [](const Own& own) { return own.dies.call < 0; });
   if (found == own_.end()) return std::nullopt;
   return static_cast<int>(found - own_.begin());
 }
@@ -154,10 +156,10 @@ Buffer Buffers::operator[](int number) const {
     return buffer;
   }
   const Own& own = own_[number];
-  const Call call = sequence_.calls[own.born.call];
+  const Call call = sequence_.calls[own.call];
   const Slot* slot = this->slot(number);
-  return {.born = own.born,
-          .dies = own.dies,
+  return {.born = TaskOfCall{own.call, use(number).born},
+          .dies = own.dies.call < 0 ? std::nullopt : std::optional(own.dies),
           .slot = slot,
           .bytes = slot->bytes,
           .category = slot->category,

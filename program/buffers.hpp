@@ -36,8 +36,7 @@ class Buffers {
   /// The slot of a buffer's own call; nullptr: a resident.
   [[nodiscard]] const Slot* slot(int number) const {
     if (number >= resident(0)) return nullptr;
-    const Own& own = own_[number];
-    return &program_.blocks[calls_[own.born.call].block].slots[own.slot];
+    return &program_.blocks[calls_[own_[number].call].block].slots[use(number).slot];
   }
   [[nodiscard]] int resident(int i) const { return static_cast<int>(own_.size()) + i; }
 
@@ -72,10 +71,11 @@ class Buffers {
   [[nodiscard]] const std::optional<Misuse>& misuse() const { return misuse_; }
 
  private:
+  /// A buffer that a call allocates. There are millions: what follows from the call's block is not
+  /// kept.
   struct Own {
-    TaskOfCall born;
-    std::optional<TaskOfCall> dies;
-    int slot = 0;
+    int call = 0;
+    TaskOfCall dies{-1, -1};  ///< call -1: nothing frees it
   };
   struct Bound {
     int block = 0;
@@ -85,6 +85,11 @@ class Buffers {
   void number_calls();
   void follow_owners();
   void follow(const Passage& passage, int call, std::vector<int>& alive);
+  /// Of a buffer that a call allocates: as its block uses it.
+  [[nodiscard]] const SlotUses::Own& use(int number) const {
+    const Bound& bound = calls_[own_[number].call];
+    return uses_[bound.block].own[number - bound.own];
+  }
   [[nodiscard]] const Task& task(const TaskOfCall& of) const {
     return program_.blocks[calls_[of.call].block].tasks[of.task];
   }
