@@ -21,10 +21,11 @@ bool is_port(const topology::Cluster& cluster, topology::LinkId link);
 ///
 /// where load is what the measured collective puts on the busiest port, and all else is as
 /// predicted without measurements. A group of n ranks has the share that was measured over n ranks,
-/// wherever its ranks stand (chosen, see docs/internals/network.md). Between two measurements the share is linear in the logarithm of the number of ranks, beyond them that
-/// of the nearest one. A share is never above 1: faster measurements say nothing of the ports. A
-/// kind that was not measured has the shares of all-reduces, and one share stands for all payloads.
-/// Messages from one rank to another have the whole port.
+/// wherever its ranks stand (chosen, see docs/internals/network.md). Between two measurements the
+/// share is linear in the logarithm of the number of ranks, beyond them that of the nearest one. A
+/// share is never above 1: faster measurements say nothing of the ports. A kind that was not
+/// measured has the shares of all-reduces, and one share stands for all payloads. Messages from one
+/// rank to another have the whole port.
 class PortShares {
  public:
   PortShares(const topology::Cluster& cluster, const CollectiveConstants& constants,

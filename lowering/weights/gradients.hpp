@@ -52,8 +52,8 @@ struct GradientBuckets {
   /// Reductions over the axes of the grid along which the gradient is partial and its parameter is
   /// not divided. If the plan divides gradients, every cell that computes some reduces them to
   /// shards, and the accumulated shards are reduced over the other axes at the end, to the shards
-  /// that ranks step, or to all that they keep (cost::StepSums); otherwise all at once. If gradients leave for the host, every cell first
-  /// reduces all of them.
+  /// that ranks step, or to all that they keep (cost::StepSums). Otherwise all are reduced at once.
+  /// If gradients leave for the host, every cell first reduces all of them.
   std::vector<Bucket> along_axes;
   /// Reductions over grids that hold the same parameter: tied embeddings on two stages, copies of a
   /// stage. The same for devices of several replicas.
