@@ -89,9 +89,8 @@ std::string stacks() {
                                   : fmt::format("{}", fmt::join(stack.precisions, " "))});
   }
   return report::text_of(columns) +
-         "\nslowdown: device time of a framework's own kernels over the profile's; products: that "
-         "of "
-         "products\nand fused attention\n";
+         "\nslowdown: device time of a framework's own kernels over the profile's; "
+         "products: that of products\nand fused attention\n";
 }
 
 /// A line for each entry with a name and a summary.

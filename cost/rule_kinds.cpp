@@ -127,9 +127,9 @@ RuleKind kernels() {
        {"temporary", &OperatorKernels::temporary, size_per_element(),
         "buffers that live while the kernels run, for each element of the first result", "none"},
        {"flat_shares", &OperatorKernels::flat_shares, flag(),
-        "of `optimizer_step`: where ranks that keep whole weights step a share each, launches and "
-        "waits are those of the tensors in a piece of one flat buffer, one of as many as there are "
-        "ranks; otherwise of a piece of every tensor"}},
+        "of `optimizer_step`: are the shares that ranks step (ZeRO 1 and 2) pieces of one flat "
+        "buffer? Then each of n ranks launches and waits for one tensor in n, otherwise for its "
+        "piece of every tensor"}},
       check);
 }
 
@@ -316,8 +316,8 @@ RuleKind step_gathers() {
 
 RuleKind step_sums() {
   return kind<StepSums>(
-      {"what ranks that keep whole gradients and step a share each (ZeRO 1) sum up; otherwise "
-       "each its share, in reduce-scatters; acts nowhere with steps on the host",
+      {"what ranks sum up that keep whole gradients but step a share each (ZeRO 1); otherwise "
+       "shares, in reduce-scatters. With steps on the host it has no effect",
        "all-reduces, which move twice the bytes", ""},
       {{"step_sums", itself<StepSums>,
         choice<StepSums>({{"whole gradients", StepSums::whole_gradients}}),
