@@ -46,11 +46,12 @@ class Collectives {
   /// Returns one route for each way in which the collective may be carried. In closed form there is
   /// one route for all payloads. NCCL's model takes for each payload the algorithm and protocol
   /// with the least predicted time: loads of that algorithm's channels, latency and limit from the
-  /// corrected prediction (nccl/correction.hpp). NCCL does not predict sends and all-to-alls: they
-  /// take a ring's base time and one step of the protocol Simple, uncorrected, and only links limit
-  /// them. Where a profile has measured times of ranks on processors, a group within a server takes
-  /// those (measured_times.hpp), with a route of its own for each payload. In all three cases a
-  /// step is longer by the latency that its links add (ring.hpp).
+  /// corrected prediction (nccl/correction.hpp). NCCL does not predict sends and all-to-alls, and
+  /// has no ring exchange: they take a ring's base time and one step of the protocol Simple,
+  /// uncorrected, and only links limit them. Where a profile has measured times of ranks on
+  /// processors, a group within a server takes those (measured_times.hpp), with a route of its own
+  /// for each payload, and a ring exchange those of a send. In all three cases a step is longer by
+  /// the latency that its links add (ring.hpp).
   std::vector<Routed> routes(CollectiveKind kind, const std::vector<int>& ranks,
                              const std::vector<Bytes>& payloads);
   Route route(CollectiveKind kind, const std::vector<int>& ranks, Bytes payload);

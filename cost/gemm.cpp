@@ -77,8 +77,9 @@ Seconds gemm_time(const Kernel& kernel, const GemmConstants& gemm, const Profile
   const double n = static_cast<double>(kernel.n);
   const double k = static_cast<double>(kernel.k);
   const double batch = static_cast<double>(kernel.batch);
-  const double multiprocessors = profile.multiprocessors.value;
-  const double peak = constant(profile.peak, kernel, profile, "peak").value.value / multiprocessors;
+  const double all = profile.multiprocessors.value;
+  const double multiprocessors = std::max(1.0, all - kernel.spared);
+  const double peak = constant(profile.peak, kernel, profile, "peak").value.value / all;
   const double bandwidth = profile.memory.bandwidth.value.value * gemm.streaming.value;
 
   const auto limit = gemm.unaligned.find(kernel.alignment);

@@ -78,7 +78,10 @@ Seconds kernel_time(const Kernel& kernel, const Profile& profile,
                     const std::vector<std::string>& preferred_attention) {
   const Seconds floor = profile.kernels.floor.value;
   if (kernel.kind == KernelKind::gemm) {
-    return gemm_time(kernel, profile) + (kernel.launches - 1) * floor;
+    Kernel product = kernel;
+    product.flops = kernel.pieces * kernel.flops;
+    product.traffic = kernel.pieces * kernel.traffic;
+    return gemm_time(product, profile) / kernel.pieces + (kernel.launches - 1) * floor;
   }
   if (is_attention(kernel.kind)) return attention_time(kernel, profile, preferred_attention);
   if (kernel.kind == KernelKind::host_copy) {

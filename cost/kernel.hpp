@@ -89,12 +89,18 @@ struct Kernel {
   /// Of a product in 16 bits: bytes at whose multiples all rows of operands and result begin, if
   /// these are fewer than 16; else 0.
   int alignment = 0;
+  /// Of a product that several streams compute in so many equal pieces, whose blocks run beside
+  /// each other: this is one of them. `flops`, `traffic` and the time are a piece's, m, n and k the
+  /// product's.
+  int pieces = 1;
+  /// Of a product: multiprocessors on which it does not run, since a collective beside it has them.
+  int spared = 0;
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;
 };
 
 /// Device time of a kernel on an otherwise idle GPU, launches not waited for.
-///   gemm:    gemm_time, see gemm.hpp, and (launches - 1) * kernel_floor
+///   gemm:    gemm_time of the product, see gemm.hpp, / pieces, and (launches - 1) * kernel_floor
 ///   attention: launches * kernel_floor
 ///            + max(flops / (peak * share), traffic / (memory_bandwidth * streaming[elementwise]))
 ///            share: attention.hpp, of the first implementation that is preferred and known

@@ -208,6 +208,7 @@ double ring_factor(CollectiveKind kind, double n) {
       return 2 * (n - 1) / n;
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
+    case CollectiveKind::ring_exchange:
       return 1;
     default:
       return (n - 1) / n;
@@ -215,7 +216,8 @@ double ring_factor(CollectiveKind kind, double n) {
 }
 
 Steps ring_steps(CollectiveKind kind, int ranks, int nodes) {
-  if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all)
+  if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all ||
+      kind == CollectiveKind::ring_exchange)
     return nodes > 1 ? Steps{.far = 1} : Steps{.near = 1};
   const int rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
   const int far = rounds * (nodes - 1);
@@ -224,8 +226,8 @@ Steps ring_steps(CollectiveKind kind, int ranks, int nodes) {
 
 std::string to_text(CollectiveKind kind) {
   constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                                "broadcast",  "send",       "reduce",         "to_host",
-                                "from_host",  "to_drives",  "from_drives"};
+                                "broadcast",  "send",       "reduce",         "ring_exchange",
+                                "to_host",    "from_host",  "to_drives",      "from_drives"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -22,9 +22,10 @@ enum class CollectiveKind : std::uint8_t {
   broadcast,
   send,
   reduce,
-  to_host,    ///< of one GPU: a copy to pinned memory of its host
-  from_host,  ///< and back
-  to_drives,  ///< of one GPU's share: written from that memory to the server's drives
+  ring_exchange,  ///< every rank sends to the next one of a ring, over copy engines
+  to_host,        ///< of one GPU: a copy to pinned memory of its host
+  from_host,      ///< and back
+  to_drives,      ///< of one GPU's share: written from that memory to the server's drives
   from_drives
 };
 std::string to_text(CollectiveKind);
@@ -34,10 +35,16 @@ constexpr bool concerns_drives(CollectiveKind kind) {
   return kind == CollectiveKind::to_drives || kind == CollectiveKind::from_drives;
 }
 
-/// Copies between device and host, or beyond it: copy engines carry them, no kernels of the device.
+/// Copies between device and host, or beyond it.
 constexpr bool concerns_host(CollectiveKind kind) {
   return kind == CollectiveKind::to_host || kind == CollectiveKind::from_host ||
          concerns_drives(kind);
+}
+
+/// Do kernels of the device carry it, which take multiprocessors from others? Copy engines carry
+/// what is no such collective.
+constexpr bool takes_multiprocessors(CollectiveKind kind) {
+  return !concerns_host(kind) && kind != CollectiveKind::ring_exchange;
 }
 
 /// Bytes that one direction of a link carries per byte of payload.
@@ -48,7 +55,7 @@ struct LinkLoad {
 
 /// What a collective over `ranks` GPUs puts on the network, and its fixed time.
 /// The payload is the whole tensor: what all-reduce reduces, all-gather ends with, reduce-scatter
-/// starts from, all-to-all holds per rank, send sends.
+/// starts from, all-to-all holds per rank, send sends, and each rank of a ring exchange sends.
 struct Route {
   std::vector<LinkLoad> loads;  ///< ascending directions
   Seconds latency;
@@ -73,8 +80,8 @@ struct Steps {
 };
 
 /// The steps over a ring of n `ranks` on N `nodes`: 2(n-1) for an all-reduce, of which 2(N-1) are
-/// between nodes; one for an all-to-all or a send; half of an all-reduce's for the others, since a
-/// broadcast also passes every rank.
+/// between nodes; one for an all-to-all, a send or a ring exchange; half of an all-reduce's for the
+/// others, since a broadcast also passes every rank.
 Steps ring_steps(CollectiveKind kind, int ranks, int nodes);
 
 /// The latency that a hop adds to a step: its links' latency minus what the step's constant
@@ -98,8 +105,8 @@ Carried ring_loads(CollectiveKind kind, const topology::Cluster& cluster,
 
 /// Rings in the order of `ranks`, node by node. With n ranks on N nodes, k on a node:
 ///   bytes along every edge of the ring, per byte of payload
-///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast and
-///     reduce 1
+///     all-reduce 2(n-1)/n; all-gather and reduce-scatter (n-1)/n; broadcast,
+///     reduce and ring exchange 1
 ///   within a node
 ///     each GPU sends to its successor; where GPUs are cabled to each other, along the cables
 ///     (mesh_rings.hpp); ranks on processors send through memory. With N > 1 an edge carries

@@ -169,6 +169,11 @@ RuleKind preferred_attention() {
         must_be_there}});
 }
 
+/// What collectives between operators work on.
+Format<bool> activations_or_gradients() {
+  return choice<bool>({{"activations", false}, {"input gradients", true}});
+}
+
 RuleKind collectives_beside() {
   using enum CollectiveKind;
   std::vector<std::pair<std::string, CollectiveKind>> kinds;
@@ -179,8 +184,7 @@ RuleKind collectives_beside() {
        "computations issued before them",
        "when the collective starts", "", 2},
       {{"collective", &CollectiveBeside::kind, choice(kinds), "its kind", must_be_there},
-       {"of", &CollectiveBeside::of_gradients,
-        choice<bool>({{"activations", false}, {"input gradients", true}}), "what it works on",
+       {"of", &CollectiveBeside::of_gradients, activations_or_gradients(), "what it works on",
         must_be_there},
        {"beside", &CollectiveBeside::beside,
         choice<model::Pass>({{"input gradients", model::Pass::input_gradient},
@@ -188,6 +192,36 @@ RuleKind collectives_beside() {
         "the computation that it does not wait for: this gradient of the operator whose input "
         "gradient it completes, or whose gradient reads the activation",
         must_be_there}});
+}
+
+RuleKind gathers_in_pieces() {
+  using By = GatherInPieces::By;
+  return kind<GatherInPieces>(
+      {"what tensor ranks gather for the product behind it is cut with the product into pieces of "
+       "tokens, where all ranks of a stage do the same; each rank multiplies its own share first",
+       "the product runs beside the gather", ""},
+      {{"gathers_in_pieces_of", &GatherInPieces::of_gradients, activations_or_gradients(),
+        "what is gathered", must_be_there},
+       {"by", &GatherInPieces::by,
+        choice<By>(
+            {{"ring exchange", By::ring_exchange}, {"own share first", By::own_share_first}}),
+        "`ring exchange`: ranks pass shares on by copy engines, and each is multiplied when it has "
+        "come, on streams whose kernels run beside each other; `own share first`: one gather runs "
+        "beside the product of the own share, the rest follows in one product of two ranks, in two "
+        "of more",
+        must_be_there}});
+}
+
+RuleKind scatters_in_pieces() {
+  return kind<ScatterInPieces>(
+      {"products of forward passes whose partial results tensor ranks reduce-scatter next are cut "
+       "with that into pieces of tokens, where all ranks of a stage do the same",
+       "a piece is scattered beside the product of the next", "", 0},
+      {{"scatters_in_pieces", &ScatterInPieces::pieces, whole(2, 64), "how many, all equal",
+        must_be_there},
+       {"multiprocessors", &ScatterInPieces::multiprocessors, whole(0, 1000),
+        "multiprocessors on which the product does not run, since the collective has them; 0: both "
+        "share all, as others do"}});
 }
 
 RuleKind stage_shares() {
@@ -358,6 +392,15 @@ RuleKind random_state() {
        {"size", &RandomStateCopies::size, size(), "of one copy", must_be_there}});
 }
 
+RuleKind gather_buffers() {
+  return kind<GatherBuffers>(
+      {"what tensor ranks gather between operators, where all ranks of a stage do the same, lies "
+       "in buffers that live all the time, each as large as the largest of it, unless a later pass "
+       "reads it",
+       "", "as many such buffers, and none for each gather", 0},
+      {{"gather_buffers", &GatherBuffers::number, whole(1, 100), "how many", must_be_there}});
+}
+
 /// Read by who knows the base (cost/stack.cpp).
 RuleKind drop() {
   const Values rule = {Json::object().set("type", "object").set("minProperties", 1), "object", {}};
@@ -376,6 +419,9 @@ const std::vector<RuleKind>& rule_kinds() {
                                               unaligned_batches(),
                                               preferred_attention(),
                                               collectives_beside(),
+                                              gathers_in_pieces(),
+                                              scatters_in_pieces(),
+                                              gather_buffers(),
                                               stage_shares(),
                                               held_inputs(),
                                               kept_outputs(),

@@ -68,6 +68,38 @@ struct CollectiveBeside {
   bool operator==(const CollectiveBeside&) const = default;
 };
 
+/// A gather of tensor ranks that a product of linear layers reads next is cut with that product into
+/// pieces of tokens. Every rank multiplies its own share first, which needs no gather.
+///   ring_exchange: n ranks pass their shares on in a ring, n - 1 exchanges by copy engines. Each
+///     share is multiplied when it has come, on streams whose kernels run beside each other
+///   own_share_first: one gather runs beside the product of the own share. What else has been
+///     gathered is multiplied after it: the tokens before the own share and those after it, in two
+///     products of about equal size as on the middle ranks; in one where there are two ranks
+struct GatherInPieces {
+  enum class By : std::uint8_t { ring_exchange, own_share_first };
+  bool of_gradients = false;  ///< of gradients of activations, or of activations
+  By by = By::ring_exchange;
+  bool operator==(const GatherInPieces&) const = default;
+};
+
+/// A product of a forward pass whose partial results tensor ranks reduce-scatter next is cut with
+/// that collective into equal pieces of tokens. A piece is scattered while the next one is
+/// multiplied, on streams whose kernels run beside each other. The collective may have
+/// multiprocessors of its own: the product runs on the others all the time, and no communication
+/// slows it down otherwise.
+struct ScatterInPieces {
+  int pieces = 2;
+  int multiprocessors = 0;  ///< of the collective; 0: it shares all, as others do
+  bool operator==(const ScatterInPieces&) const = default;
+};
+
+/// What tensor ranks gather between operators lies in so many buffers that live all the time, each as large as
+/// the largest of it on its rank, unless a later pass reads it.
+struct GatherBuffers {
+  int number = 1;
+  bool operator==(const GatherBuffers&) const = default;
+};
+
 /// Where tensor ranks hold the same of these and send it to another stage, each sends a share, and
 /// the receivers gather the shares. With sequence parallelism ranks hold different parts already.
 enum class StageShares : std::uint8_t { activations, gradients };
@@ -172,9 +204,9 @@ struct RandomStateCopies {
   bool operator==(const RandomStateCopies&) const = default;
 };
 
-using Rule =
-    std::variant<OperatorKernels, Fusion, UnalignedBatches, PreferredAttention, CollectiveBeside,
-                 StageShares, HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators,
-                 ShardCollectives, StepGathers, StepSums, ExtraState, RandomStateCopies>;
+using Rule = std::variant<OperatorKernels, Fusion, UnalignedBatches, PreferredAttention,
+                          CollectiveBeside, GatherInPieces, ScatterInPieces, GatherBuffers,
+                          StageShares, HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators,
+                          ShardCollectives, StepGathers, StepSums, ExtraState, RandomStateCopies>;
 
 }  // namespace stratagem::cost

@@ -42,6 +42,19 @@ std::string refusal_of_call(const program::StoredCall& call, Backend backend) {
   return "";
 }
 
+/// Does a gather land in a buffer of the framework, of which the program has no slot?
+bool lands_apart(const program::Block& block, const Task& task) {
+  return std::holds_alternative<program::Collective>(task.work) &&
+         std::ranges::any_of(task.writes,
+                             [&](int slot) { return block.slots[slot].bytes == Bytes{}; });
+}
+
+/// Is it a piece of a product, but for the last, which has the values of all?
+bool is_piece(const Task& task) {
+  const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+  return kernel != nullptr && kernel->kind == cost::KernelKind::gemm && task.operations.empty();
+}
+
 /// Is it of a stage of which every device has parts of its own?
 bool differs_by_device(const program::Operation& operation) {
   const auto own = [](const program::Operand& operand) { return !operand.masks.empty(); };
@@ -62,6 +75,10 @@ std::string refusal_of_tasks(const program::Program& program, const model::Graph
                              const program::StoredCall& call, Backend backend) {
   const program::Block& block = program.blocks[call.block];
   for (const Task& task : block.tasks) {
+    if (is_piece(task))
+      return "products in pieces, beside their collectives (task " + task.name + ")";
+    if (lands_apart(block, task))
+      return "gathers into buffers that the framework keeps (task " + task.name + ")";
     if (task.operations.empty() && needs_meaning(task))
       return "a task of which the plan does not say what it computes (task " + task.name + ")";
     const auto away = [&](int slot) {

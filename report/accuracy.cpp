@@ -11,6 +11,7 @@ namespace {
 
 std::string in_words(std::string figure) {
   if (figure == "tflops_per_gpu") return "TFLOP/s per GPU, recomputation counted";
+  if (figure == "model_tflops_per_gpu") return "TFLOP/s per GPU of the model";
   for (char& letter : figure) {
     if (letter == '_') letter = ' ';
   }

@@ -10,7 +10,7 @@ namespace stratagem::report {
 
 std::string value_text(const std::string& figure, double value) {
   if (figure == "iteration_time") return fmt::format("{:.3f} s", value);
-  if (figure == "tflops_per_gpu") return fmt::format("{:.1f} TFLOP/s", value);
+  if (figure.ends_with("tflops_per_gpu")) return fmt::format("{:.1f} TFLOP/s", value);
   if (figure == "scaling_efficiency") return fmt::format("{:.1f} %", 100 * value);
   if (figure == "fits") return value == 1 ? "yes" : "no";
   if (study::concerns_memory(figure)) return to_text(Bytes{value});

@@ -199,9 +199,8 @@ class Engine {
     starts_.insert({instance.last_arrival + folding_.flows[instance.flow].latency, *number});
   }
 
-  /// Copy engines carry copies to and from the host; all else takes multiprocessors.
   [[nodiscard]] bool slows(const program::Collective& collective) const {
-    return slowdown_ > 0 && !cost::concerns_host(collective.kind);
+    return slowdown_ > 0 && cost::takes_multiprocessors(collective.kind);
   }
 
   void end(int number, Instant now) {

@@ -31,11 +31,12 @@ Queue queue_of(const program::Task& task, bool serial) {
   return {task.stream, std::get<program::Collective>(task.work).group};
 }
 
-/// The work of a task without its idle time, spread over both.
+/// The work of a task without its idle time, spread over both. A product that spares
+/// multiprocessors for a collective loses no others.
 int slowdown_of(const program::Task& task, const Price& price, int slowdown) {
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
   if (slowdown == 0 || kernel == nullptr || cost::concerns_host(kernel->kind) ||
-      price.device.count <= 0)
+      kernel->spared > 0 || price.device.count <= 0)
     return 0;
   const double share = static_cast<double>(price.device.count - price.idle.count) /
                        static_cast<double>(price.device.count);

@@ -14,7 +14,7 @@ namespace {
 /// A figure with the unit that its name asks for.
 double read_figure(const std::string& name, const JsonReader& value) {
   if (name == "iteration_time") return value.quantity<Seconds>().value;
-  if (name == "tflops_per_gpu") return value.quantity<FlopsPerSecond>().value / 1e12;
+  if (name.ends_with("tflops_per_gpu")) return value.quantity<FlopsPerSecond>().value / 1e12;
   if (name == "fits") return value.boolean() ? 1 : 0;
   if (concerns_memory(name)) return value.quantity<Bytes>().value;
   return value.number();

@@ -85,7 +85,8 @@ class Needs {
   /// collectives can slow kernels down unless they stand in one queue with them.
   void add(const program::Collective& one, program::Stream stream) {
     if (!cost::concerns_host(one.kind)) {
-      if (stream != program::Stream::compute) used_.insert(compute_slowdown);
+      if (stream != program::Stream::compute && cost::takes_multiprocessors(one.kind))
+        used_.insert(compute_slowdown);
       used_.insert("/collective/times/" + cost::to_text(one.kind));
       return;
     }

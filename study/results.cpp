@@ -47,6 +47,7 @@ std::optional<double> predict(const std::string& name, const Result& result, con
   const sim::Metrics& metrics = *result.outcome.metrics;
   if (name == "iteration_time") return metrics.iteration_time.value;
   if (name == "tflops_per_gpu") return result.outcome.hardware_rate() / 1_TFLOPps;
+  if (name == "model_tflops_per_gpu") return result.outcome.model_rate() / 1_TFLOPps;
   if (concerns_memory(name)) return predict_memory(name, result, device);
   const bool comparable = baseline != nullptr && baseline->outcome.status == Outcome::Status::ok;
   if (!comparable) return std::nullopt;

@@ -38,9 +38,9 @@ struct Result {
 };
 
 /// Results in the order of the scenario. `outcomes` are its runs'.
-///   tflops_per_gpu      hardware FLOP/s of one GPU. Published figures of that kind count
-///   recomputation; with
-///                       fused attention they may count pairs of tokens that no kernel computes
+///   tflops_per_gpu      hardware FLOP/s of one GPU: with recomputation, without pairs of tokens
+///                       that fused attention skips
+///   model_tflops_per_gpu  model FLOP/s of one GPU: without recomputation, with all pairs
 ///   scaling_efficiency  model FLOP/s of one GPU, relative to the baseline's
 ///   speedup             samples per second, relative to the baseline's
 ///   peak_allocated, peak_reserved, peak_used  bytes on the fullest device, or on the one that was

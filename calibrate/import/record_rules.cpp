@@ -58,6 +58,10 @@ void apply(Ruling& ruling, const JsonReader& rule) {
     ruling.throughput = Throughput{
         .figure = throughput->at("figure").one_of(
             {"tflops_per_gpu", "samples_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu"})};
+    if (const auto count = throughput->find("count")) {
+      if (ruling.throughput->figure != "tflops_per_gpu") count->fail("only of tflops_per_gpu");
+      ruling.throughput->of_model = count->one_of({"model", "hardware"}) == "model";
+    }
     if (const auto fitted = throughput->find("fitted"))
       ruling.throughput->fitted = fitted->boolean();
     throughput->at("because").skip();  // for the reader

@@ -19,9 +19,9 @@ struct MemoryFigure {
 
 /// The figure of a record that says how fast it ran.
 struct Throughput {
-  /// "tflops_per_gpu" with recomputation, "samples_per_s", "samples_per_s_per_gpu" or
-  /// "tokens_per_s_per_gpu".
+  /// "tflops_per_gpu", "samples_per_s", "samples_per_s_per_gpu" or "tokens_per_s_per_gpu".
   std::string figure;
+  bool of_model = false;  ///< TFLOP/s without recomputation, of all pairs of tokens; else with it
   bool fitted = false;  ///< a scalar of the stack was fitted to it: shown, not counted
 };
 

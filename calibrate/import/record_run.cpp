@@ -196,7 +196,8 @@ void set_speed(Json& json, const JsonReader& record, const Ruling& ruling, const
     json.set(key, speed);
   };
   if (name == "tflops_per_gpu")
-    return set("tflops_per_gpu", fmt::format("{} TFLOP/s", said->number()));
+    return set(ruling.throughput->of_model ? "model_tflops_per_gpu" : "tflops_per_gpu",
+               fmt::format("{} TFLOP/s", said->number()));
   const double rate = said->number() *
                       (name.ends_with("_per_gpu") ? static_cast<double>(degrees.gpus) : 1) /
                       (name.starts_with("tokens") ? record.at("model").at("seq").number() : 1);

@@ -251,8 +251,9 @@ double tree_share(Protocol protocol, Bytes payload) {
 
 std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communicator,
                                 const Constants& constants) {
-  expects(kind != CollectiveKind::send && kind != CollectiveKind::all_to_all,
-          "NCCL predicts neither sends nor all-to-alls");
+  expects(kind != CollectiveKind::send && kind != CollectiveKind::all_to_all &&
+              kind != CollectiveKind::ring_exchange,
+          "NCCL predicts neither sends nor all-to-alls, and has no ring exchange");
   if (communicator.ranks < 2) return {};
   return Predictor(kind, communicator, constants).all();
 }

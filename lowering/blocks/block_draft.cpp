@@ -6,6 +6,7 @@
 
 #include "base/input_error.hpp"
 #include "lowering/blocks/lifetimes.hpp"
+#include "lowering/blocks/pieces.hpp"
 
 namespace stratagem::lowering {
 
@@ -195,7 +196,43 @@ void BlockDraft::free_unused() {
   push(std::move(last));
 }
 
+bool BlockDraft::multiplies_rows(TensorId tensor, int dimension) const {
+  if (running_ < 0) return false;
+  const model::Operator& op = graph_.operators[running_];
+  if (op.kind != model::OpKind::contraction || op.inputs[0] != tensor) return false;
+  const std::string& name = op.annotation->inputs[0][dimension].identifiers.front();
+  return model::dimension_of(op.annotation->outputs[0], name) >= 0 &&
+         model::dimension_of(op.annotation->inputs[1], name) < 0;
+}
+
+/// A weight's gradient is a sum over tokens: it has no pieces of them.
+void BlockDraft::cut_products() {
+  if (cuts_.empty()) return;
+  const auto by_tokens = [&](int task) {
+    const model::OpId op = part_of_[task];
+    return op >= 0 && graph_.operators[op].pass != model::Pass::weight_gradient;
+  };
+  const Moved moved = cut_in_pieces(lowered_.block, cuts_, by_tokens);
+  for (auto& [tensor, readers] : lowered_.first_readers) {
+    for (auto& [stream, task] : readers) task = moved.first[task];
+  }
+  for (auto* firsts : {&lowered_.first_addition, &lowered_.parts})
+    for (auto& [tensor, task] : *firsts) task = moved.first[task];
+  for (auto& [tensor, task] : lowered_.last_writer) task = moved.last[task];
+  for (const auto& [task, slot] : moved.own_shares) {
+    if (!external_.contains(slot)) continue;
+    int& first = lowered_.first_readers[lowered_.block.slots[slot].tensor]
+                     .try_emplace(Stream::compute, task)
+                     .first->second;
+    first = std::min(first, task);
+  }
+}
+
 LoweredBlock BlockDraft::finish() {
+  cut_products();
+  for (const int apart : apart_) {
+    if (!survivors_.contains(apart)) slot(apart).bytes = {};
+  }
   join_streams(lowered_.block, survivors_, handed_on_);
   free_unused();
   set_lifetimes(lowered_.block, external_, survivors_);

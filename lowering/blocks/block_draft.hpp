@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lowering/blocks/block.hpp"
+#include "lowering/stack/pieces.hpp"
 #include "placement/distribution.hpp"
 
 namespace stratagem::lowering {
@@ -76,6 +77,15 @@ class BlockDraft {
   /// and have the same forward operator as `of`.
   void follow_computation(program::Task& task, int slot, model::OpId of,
                           std::optional<model::Pass> beside) const;
+  /// Does the running operator multiply this tensor, which has rows of the product in a dimension?
+  [[nodiscard]] bool multiplies_rows(model::TensorId tensor, int dimension) const;
+  /// The task about to be added, a collective, is cut with the product beside it (pieces.hpp).
+  void cut(const Cut& how) { cuts_[next()] = how; }
+  /// A part that was just written lies in a buffer of the framework (cost::GatherBuffers), unless
+  /// it outlives the block: its slot has no bytes.
+  void lies_apart(model::TensorId tensor, const placement::Part& part) {
+    apart_.insert(last_slot_of(tensor, part));
+  }
   /// The operator that wrote a slot here, or the one that is running.
   [[nodiscard]] model::OpId writer_of(int slot) const;
   [[nodiscard]] model::OpId running() const { return running_; }
@@ -108,6 +118,7 @@ class BlockDraft {
   [[nodiscard]] int next() const { return static_cast<int>(lowered_.block.tasks.size()); }
   void hold(model::TensorId tensor, const placement::Part& part, int slot);
   void wait_for(program::Task& task, int slot) const;
+  void cut_products();
   void free_unused();
   /// Of the first `count` tasks; -1 if there is none.
   [[nodiscard]] int last_computation(int count) const;
@@ -121,6 +132,8 @@ class BlockDraft {
   std::set<int> survivors_;
   std::set<int> handed_on_;
   model::OpId running_ = -1;
+  std::map<int, Cut> cuts_;  ///< by task
+  std::set<int> apart_;
   std::vector<model::OpId> part_of_;  ///< by task: the operator that it is a part of, or -1
 };
 

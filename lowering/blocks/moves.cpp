@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lowering/stack/collectives_beside.hpp"
+#include "lowering/stack/pieces.hpp"
 
 namespace stratagem::lowering {
 
@@ -61,8 +62,15 @@ class Appending {
     }
     const Bytes payload =
         std::max(bytes_of(tensor_, turn.reads.front(), grid), bytes_of(tensor_, turn.holds, grid));
+    BlockDraft& block = blocks_.at(turn.device);
+    const bool of_tensor_ranks = move_.issued_by != nullptr && step.axes.size() == 1 &&
+                                 grid.axes[step.axes[0]].name == "tensor";
+    if (of_tensor_ranks) cut(step, grid.axes[step.axes[0]].size, block);
     push(kind_of(step), collective_of(kind_of(step), groups_.along(grid, step.axes), payload),
-         Stream::communication, turn, blocks_.at(turn.device));
+         Stream::communication, turn, block);
+    const bool gathers = of_tensor_ranks && kind_of(step) == StepKind::all_gather;
+    if (gathers && !cost::rules_of<cost::GatherBuffers>(*move_.issued_by).empty())
+      block.lies_apart(move_.tensor.id, turn.holds);
   }
 
  private:
@@ -74,6 +82,14 @@ class Appending {
 
   [[nodiscard]] program::Collective collective_of(StepKind kind, int group, Bytes payload) const {
     return {.kind = collective(kind), .combine = move_.combine, .group = group, .payload = payload};
+  }
+
+  /// Notes that a collective of tensor ranks, about to be added, is cut with its product.
+  void cut(const placement::Conversion& step, int ranks, BlockDraft& block) const {
+    const auto how = cut_of(*move_.issued_by, step.collective(), move_.backward, ranks);
+    if (!how) return;
+    const bool gathers = how->way != Cut::Way::scatter;
+    if (!gathers || block.multiplies_rows(move_.tensor.id, step.from.dim)) block.cut(*how);
   }
 
   /// The block in which a device receives, and goes on from there.

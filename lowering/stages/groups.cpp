@@ -86,6 +86,14 @@ int Groups::of(const std::vector<std::vector<int>>& ranks, int purpose) {
   return group;
 }
 
+int Groups::ranks_in(int group) const {
+  for (const program::Device& device : program_.devices) {
+    if (group < static_cast<int>(device.groups.size()) && device.groups[group] >= 0)
+      return static_cast<int>(program_.communicators[device.groups[group]].ranks.size());
+  }
+  return 0;
+}
+
 int Groups::alone() {
   std::vector<std::vector<int>> ranks;
   for (std::size_t device = 0; device < program_.devices.size(); ++device)

@@ -29,6 +29,8 @@ class Groups {
   int of(const std::vector<std::vector<int>>& ranks, int purpose = -1);
   /// Every device by itself.
   int alone();
+  /// The ranks of a communicator that a group is.
+  [[nodiscard]] int ranks_in(int group) const;
   /// Equal for grids on which `along` gives the same groups.
   int family(const placement::Grid& grid) const;
 

@@ -9,6 +9,7 @@
 #include "lowering/stack/extra_states.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "lowering/stages/shards.hpp"
+#include "lowering/updates/gather_buffers.hpp"
 #include "lowering/updates/kept_outputs.hpp"
 
 namespace stratagem::lowering {
@@ -286,8 +287,10 @@ std::vector<Resident> buffers_beside(const SequenceContext& context, const Seque
   std::vector<Resident> residents;
   add_step_copies(residents, context, draft, stepped_here);
   add_gradient_buffers(residents, plan.gradients, draft);
-  const std::vector<Resident> kept = kept_outputs(context, draft);
-  residents.insert(residents.end(), kept.begin(), kept.end());
+  for (const auto& of : {kept_outputs, gather_buffers}) {
+    const std::vector<Resident> more = of(context, draft);
+    residents.insert(residents.end(), more.begin(), more.end());
+  }
   return residents;
 }
 

@@ -50,6 +50,33 @@ TEST_CASE("a kernel without bytes costs its floor") {
   CHECK(kernel_time({.kind = KernelKind::norm, .flops = {}, .traffic = {}}, simple()) == 3_us);
 }
 
+TEST_CASE("pieces of a product take as long together as the product") {
+  Kernel product{.kind = KernelKind::gemm, .m = 4096, .n = 1024, .k = 2048, .batch = 1};
+  product.flops = Flops{2.0 * 4096 * 1024 * 2048};
+  product.traffic = 28_MB;
+  for (const int pieces : {2, 3, 8}) {
+    Kernel piece = product;
+    piece.flops = product.flops / pieces;
+    piece.traffic = product.traffic / pieces;
+    piece.pieces = pieces;
+    CHECK(close(pieces * kernel_time(piece, simple()), kernel_time(product, simple()), 1e-12));
+  }
+}
+
+TEST_CASE("a product that spares multiprocessors runs as on a GPU without them") {
+  Kernel product{.kind = KernelKind::gemm, .m = 4096, .n = 1024, .k = 2048, .batch = 1};
+  product.flops = Flops{2.0 * 4096 * 1024 * 2048};
+  product.traffic = 28_MB;
+  Profile smaller = simple();
+  smaller.multiprocessors.value = 64;
+  smaller.peak["fp16"].value = 64.0 / 80 * simple().peak.at("fp16").value;
+  const Seconds expected = kernel_time(product, smaller);
+  product.spared = 16;
+  CHECK(close(kernel_time(product, simple()), expected, 1e-12));
+  product.spared = 1000;  // one is left
+  CHECK(kernel_time(product, simple()) < Seconds{1});
+}
+
 TEST_CASE("further launches of a GEMM cost a floor each") {
   Kernel gemm{.kind = KernelKind::gemm,
               .m = 64,

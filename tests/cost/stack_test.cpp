@@ -183,6 +183,13 @@ TEST_CASE("every kind of rule is read as it is written, and back to what is usua
   CHECK(one(R"("operator": "gelu.B")") == Rule{cost::OperatorKernels{.of = "gelu.B"}});
   CHECK(one(R"("collective": "all_gather", "of": "activations", "beside": "input gradients")") ==
         Rule{cost::CollectiveBeside{CollectiveKind::all_gather, false, Pass::input_gradient}});
+  CHECK(one(R"("gathers_in_pieces_of": "activations", "by": "own share first")") ==
+        Rule{cost::GatherInPieces{false, cost::GatherInPieces::By::own_share_first}});
+  CHECK(one(R"("gathers_in_pieces_of": "input gradients", "by": "ring exchange")") ==
+        Rule{cost::GatherInPieces{true, cost::GatherInPieces::By::ring_exchange}});
+  CHECK(one(R"("scatters_in_pieces": 4, "multiprocessors": 16)") ==
+        Rule{cost::ScatterInPieces{4, 16}});
+  CHECK(one(R"("gather_buffers": 2)") == Rule{cost::GatherBuffers{2}});
   CHECK(one(R"("step_sums": "whole gradients")") == Rule{cost::StepSums::whole_gradients});
   CHECK(one(R"("unaligned_batches": "in fp32")") == Rule{cost::UnalignedBatches::in_fp32});
   CHECK(one(R"("send_shares_of": "gradients")") == Rule{cost::StageShares::gradients});
@@ -231,6 +238,8 @@ TEST_CASE("rules want what they need, values in range, known words, and a reason
   refused(R"("collective": "all_reduce", "of": "weights", "beside": "input gradients")",
           "/rules/0/of");
   refused(R"("collective": "all_reduce", "of": "activations", "beside": "all")", "/rules/0/beside");
+  refused(R"("gathers_in_pieces_of": "activations")", "/rules/0: expected the key \"by\"");
+  refused(R"("scatters_in_pieces": 1)", "/rules/0/scatters_in_pieces");
   refused(R"("step_sums": "shares")", "/rules/0/step_sums");
   refused(R"("operator": "gelu", "flat_shares": true)", "/rules/0/flat_shares");
   refused(R"("unaligned_batches": "in fp64")", "/rules/0/unaligned_batches");

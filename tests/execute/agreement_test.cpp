@@ -437,6 +437,16 @@ TEST_CASE("plans that cannot be run are refused by name") {
   CHECK(why(R"({"data": 2, "zero": 2, "gradient_buffers": 2})") ==
         "gradients in buffers of a constant size");
   CHECK(why("{}").empty());
+  const strategies::Plan gathers =
+      lowering::plan_of(tiny_gpt(), R"({"tensor": 2, "sequence_parallel": true})", micro_batches);
+  const auto with_rule = [&](const cost::Rule& rule) {
+    return refusal(lowering::lower(gathers, {.rules = {rule}}), gathers.graph());
+  };
+  CHECK(with_rule(cost::GatherInPieces{}) ==
+        "products in pieces, beside their collectives (task attention.qkv, piece 1 of 2)");
+  CHECK(with_rule(cost::GatherBuffers{1}) ==
+        "gathers into buffers that the framework keeps (task input_norm.out all_gather)");
+  CHECK(with_rule(cost::StepSums::whole_gradients).empty());
   const Planned swapped = planned(tiny_gpt(), R"({"swap": 2})", micro_batches);
   CHECK(refusal(swapped.program, swapped.plan.graph(), Backend::cuda) ==
         "values that wait on the host, on a GPU (task copy out layers.0)");

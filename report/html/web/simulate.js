@@ -139,6 +139,8 @@ function measuredRate(run) {
     return rateOf(run) * run.iteration_time_s / measured.iteration_time.value;
   if (measured.tflops_per_gpu)
     return rateOf(run) * measured.tflops_per_gpu.value / run.hardware_tflops_per_gpu;
+  if (measured.model_tflops_per_gpu)
+    return measured.model_tflops_per_gpu.value * 1e12 * run.gpus;
   for (const name of ["scaling_efficiency", "speedup"]) {
     if (measured[name] && run[name]) return rateOf(run) * measured[name].value / run[name];
   }
@@ -239,6 +241,7 @@ const errorText = (name, error) =>
 
 const units = {
   iteration_time: inSeconds, tflops_per_gpu: (value) => inRate(value * 1e12),
+  model_tflops_per_gpu: (value) => inRate(value * 1e12),
   scaling_efficiency: inPercent, speedup: (value) => `${inNumber(value)} x`,
   peak_allocated: inBytes, peak_reserved: inBytes, peak_used: inBytes,
 };

@@ -245,6 +245,16 @@ TEST_CASE("a rule says which figure tells how fast a record ran that has no time
             .at("tflops_per_gpu")
             .at("value")
             .text() == "39 TFLOP/s");
+  const auto counted = [&](const std::string& figure, const std::string& count) {
+    return run_of(imported(record(model, plan, "\"" + figure + "\": 39"),
+                           R"(, {"throughput": {"figure": ")" + figure + R"(", "count": ")" +
+                               count + R"(", "because": "so"}})"))
+        .at("measured");
+  };
+  CHECK(counted("tflops_per_gpu", "model").at("model_tflops_per_gpu").at("value").text() ==
+        "39 TFLOP/s");
+  CHECK(counted("tflops_per_gpu", "hardware").has("tflops_per_gpu"));
+  CHECK_THROWS_WITH(counted("samples_per_s", "model"), ContainsSubstring("only of tflops_per_gpu"));
   const JsonReader fitted = run_of(imported(
       record(model, plan, R"("samples_per_s": 8)"),
       R"(, {"throughput": {"figure": "samples_per_s", "fitted": true, "because": "so"}})"));
