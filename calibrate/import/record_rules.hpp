@@ -22,7 +22,7 @@ struct Throughput {
   /// "tflops_per_gpu", "samples_per_s", "samples_per_s_per_gpu" or "tokens_per_s_per_gpu".
   std::string figure;
   bool of_model = false;  ///< TFLOP/s without recomputation, of all pairs of tokens; else with it
-  bool fitted = false;  ///< a scalar of the stack was fitted to it: shown, not counted
+  bool fitted = false;    ///< a scalar of the stack was fitted to it: shown, not counted
 };
 
 /// All that the rules say about one record; later rules go before earlier ones.
