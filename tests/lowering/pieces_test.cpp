@@ -87,7 +87,7 @@ TEST_CASE("the last piece has the operations, and reads the own share, which is 
   }
 }
 
-TEST_CASE("own tokens first: 1/n of them, then those before and behind; weights are read anew") {
+TEST_CASE("own tokens come first, then those before and behind, and weights are read anew") {
   // 40 tokens on 4 ranks: 10 of one's own, 10 before them and 20 behind, as on the second rank.
   const program::Block pieces = cut(40, {Cut::Way::own_share_first, 4});
   const std::vector<const program::Task*> all = products(pieces);
