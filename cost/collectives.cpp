@@ -130,11 +130,10 @@ const CollectiveTimes* Collectives::times_of(CollectiveKind kind,
   const int node = cluster_.node_of(ranks.front());
   if (std::ranges::any_of(ranks, [&](int rank) { return cluster_.node_of(rank) != node; }))
     return nullptr;
-  // Ranks that exchange in a ring each send and receive once.
-  const bool ring = kind == CollectiveKind::ring_exchange;
-  const auto found = constants_.times.find(to_text(ring ? CollectiveKind::send : kind));
+  const auto found = constants_.times.find(to_text(timed_as(kind)));
   if (found == constants_.times.end())
-    throw InputError("", "/profile", "times of " + to_text(kind) + " under collective", "none");
+    throw InputError("", "/profile", "times of " + to_text(timed_as(kind)) + " under collective",
+                     "none");
   return &found->second;
 }
 
@@ -169,9 +168,7 @@ Seconds Collectives::alone(const Route& route, Bytes payload) const {
 
 nccl::Estimate Collectives::estimate(CollectiveKind kind, const nccl::Communicator& communicator,
                                      Bytes payload) const {
-  if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all ||
-      kind == CollectiveKind::ring_exchange)
-    return nccl::direct_estimate(communicator, *nccl_);
+  if (takes_one_step(kind)) return nccl::direct_estimate(communicator, *nccl_);
   const auto chosen =
       nccl::choose(nccl::estimates(kind, communicator, *nccl_), kind, payload, communicator);
   const double nvlink =

@@ -216,9 +216,7 @@ double ring_factor(CollectiveKind kind, double n) {
 }
 
 Steps ring_steps(CollectiveKind kind, int ranks, int nodes) {
-  if (kind == CollectiveKind::send || kind == CollectiveKind::all_to_all ||
-      kind == CollectiveKind::ring_exchange)
-    return nodes > 1 ? Steps{.far = 1} : Steps{.near = 1};
+  if (takes_one_step(kind)) return nodes > 1 ? Steps{.far = 1} : Steps{.near = 1};
   const int rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
   const int far = rounds * (nodes - 1);
   return {.near = rounds * (ranks - 1) - far, .far = far};

@@ -47,6 +47,18 @@ constexpr bool takes_multiprocessors(CollectiveKind kind) {
   return !concerns_host(kind) && kind != CollectiveKind::ring_exchange;
 }
 
+/// Is it one step, in which ranks send directly to others? NCCL predicts no such collective.
+constexpr bool takes_one_step(CollectiveKind kind) {
+  return kind == CollectiveKind::send || kind == CollectiveKind::all_to_all ||
+         kind == CollectiveKind::ring_exchange;
+}
+
+/// The kind whose measured times a collective takes (Profile: times): itself, or a send where every
+/// rank sends and receives once.
+constexpr CollectiveKind timed_as(CollectiveKind kind) {
+  return kind == CollectiveKind::ring_exchange ? CollectiveKind::send : kind;
+}
+
 /// Bytes that one direction of a link carries per byte of payload.
 struct LinkLoad {
   topology::Direction direction;

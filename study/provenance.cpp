@@ -87,7 +87,7 @@ class Needs {
     if (!cost::concerns_host(one.kind)) {
       if (stream != program::Stream::compute && cost::takes_multiprocessors(one.kind))
         used_.insert(compute_slowdown);
-      used_.insert("/collective/times/" + cost::to_text(one.kind));
+      used_.insert("/collective/times/" + cost::to_text(cost::timed_as(one.kind)));
       return;
     }
     used_.insert(pcie);

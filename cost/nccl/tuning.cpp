@@ -251,9 +251,7 @@ double tree_share(Protocol protocol, Bytes payload) {
 
 std::vector<Estimate> estimates(CollectiveKind kind, const Communicator& communicator,
                                 const Constants& constants) {
-  expects(kind != CollectiveKind::send && kind != CollectiveKind::all_to_all &&
-              kind != CollectiveKind::ring_exchange,
-          "NCCL predicts neither sends nor all-to-alls, and has no ring exchange");
+  expects(!takes_one_step(kind), "NCCL predicts no collective of one step");
   if (communicator.ranks < 2) return {};
   return Predictor(kind, communicator, constants).all();
 }

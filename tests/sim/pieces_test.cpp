@@ -54,10 +54,11 @@ double share_of(const program::Program& program, const std::string& product, Flo
 /// Units of an iteration where only the named products, `product` units each, and messages take
 /// time: an activation takes `message` units on a link.
 double makespan(int ranks, const std::vector<cost::Rule>& rules,
-                const std::set<std::string>& products, double product, double message) {
+                const std::set<std::string>& products, double product, double message,
+                const cost::CollectiveConstants& network = ideal_network()) {
   const program::Program program = lowered(ranks, rules);
   const BytesPerSecond bandwidth = activation / Seconds{message * 1e-12 * unit};
-  const Folding folding = fold(program, instant_cluster(ranks, bandwidth), ideal_network(), false);
+  const Folding folding = fold(program, instant_cluster(ranks, bandwidth), network, false);
   const Prices prices = price(program, [&](const program::Task& task) {
     const std::string name = task.name.substr(0, task.name.find(','));
     if (!products.contains(name)) return Price{};
@@ -115,6 +116,19 @@ TEST_CASE("pieces are scattered beside the products of the next ones") {
                   row_count * (t + c - in_pieces)));
     }
   }
+}
+
+TEST_CASE("copy engines slow no product down, and one that spares multiprocessors is not slowed") {
+  cost::CollectiveConstants slowing = ideal_network();
+  slowing.compute_slowdown = cost::Constant<double>{.value = 0.5, .source = {}};
+  const auto slowed_by = [&](const cost::Rule& rule, const std::set<std::string>& products) {
+    return makespan(4, {rule}, products, 8, 4, slowing) - makespan(4, {rule}, products, 8, 4);
+  };
+  CHECK(equal(slowed_by(ring_forward, columns), 0));
+  // The gather takes 3 units, beside which 2 of each product become 3.5: at half speed for 3.
+  CHECK(equal(slowed_by(own_forward, columns), column_count * 0.5));
+  CHECK(equal(slowed_by(cost::ScatterInPieces{.pieces = 2, .multiprocessors = 16}, rows), 0));
+  CHECK(slowed_by(cost::ScatterInPieces{.pieces = 2}, rows) > 1);
 }
 
 TEST_CASE("pieces have the bytes, the FLOPs and the buffers of the whole") {
