@@ -86,7 +86,8 @@ Datasheet read_datasheet(const std::string& file) {
       .host_memory_bandwidth =
           read_if_there(json, "host_memory_bandwidth", &cost::read_constant<BytesPerSecond>),
       .launches = {.queue = read_if_there(json, "launch_queue", &cost::read_count),
-                   .time = read_if_there(json, "launch", &cost::read_positive<Seconds>)}};
+                   .time = read_if_there(json, "launch", &cost::read_positive<Seconds>)},
+      .speed_spread = read_if_there(json, "speed_spread", &cost::read_loss)};
   json.finish();
   return datasheet;
 }

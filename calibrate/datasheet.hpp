@@ -68,6 +68,7 @@ struct Datasheet {
   cost::HostCopyConstants host_copy;
   std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
   LaunchFacts launches = {};
+  std::optional<cost::Constant<double>> speed_spread = {};
   std::optional<ProcessorFacts> processor = {};
 };
 

@@ -68,14 +68,6 @@ std::map<std::string, Evidence> read_evidence_by_kind(const JsonReader& json) {
   return evidence;
 }
 
-/// Of which something must be left.
-Constant<double> read_loss(const JsonReader& json) {
-  auto loss = read_constant<double>(json);
-  if (!(loss.value >= 0 && loss.value < 1))
-    json.at("value").fail("a share of at least 0 and less than 1", json.at("value").dump());
-  return loss;
-}
-
 std::map<int, Constant<double>> read_unaligned(const JsonReader& json) {
   std::map<int, Constant<double>> shares;
   for (const auto& [bytes, share] :
@@ -313,6 +305,7 @@ Profile read_profile(const JsonReader& json) {
       .kernels = read_kernels(json),
       .launch = read_not_negative<Seconds>(json.at("launch")),
       .launch_queue = read_if_there(json, "launch_queue", &read_count),
+      .speed_spread = read_if_there(json, "speed_spread", &read_loss),
       .collective = read_collective(json.at("collective")),
       .host_copy = read_host_copy(json.at("host_copy")),
       .host_memory_bandwidth =
@@ -325,6 +318,13 @@ Profile read_profile(const JsonReader& json) {
   profile.collective.host_link_latency = profile.host_copy.link_latency;
   json.finish();
   return profile;
+}
+
+Constant<double> read_loss(const JsonReader& json) {
+  auto loss = read_constant<double>(json);
+  if (!(loss.value >= 0 && loss.value < 1))
+    json.at("value").fail("a share of at least 0 and less than 1", json.at("value").dump());
+  return loss;
 }
 
 Constant<double> read_count(const JsonReader& json) {
@@ -354,6 +354,7 @@ Json to_json(const Profile& profile) {
   if (!profile.kernels.attention.empty()) json.set("attention", to_json(profile.kernels.attention));
   json.set("kernel_floor", to_json(profile.kernels.floor)).set("launch", to_json(profile.launch));
   set_if_there(json, "launch_queue", profile.launch_queue);
+  set_if_there(json, "speed_spread", profile.speed_spread);
   json.set("collective", to_json(profile.collective)).set("host_copy", to_json(profile.host_copy));
   set_if_there(json, "host_memory_bandwidth", profile.host_memory_bandwidth);
   json.set("context", to_json(profile.memory.context));

@@ -134,6 +134,9 @@ struct Profile {
   /// Launches of kernels that a stream takes before the next waits for the first of them to end.
   /// None: about 1,000 (launch_queue_of).
   std::optional<Constant<double>> launch_queue = {};
+  /// The standard deviation of how fast GPUs of this kind multiply, as a share (speed_spread.hpp);
+  /// from 0 to below 1. None: all are alike.
+  std::optional<Constant<double>> speed_spread = {};
   CollectiveConstants collective;
   HostCopyConstants host_copy;
   /// The memory bandwidth that optimizer steps on the processors of a server reach, all of its
@@ -163,6 +166,7 @@ int launch_queue_of(const Profile&);
 Profile read_profile(const std::string& file);
 HostCopyConstants read_host_copy(const JsonReader& json);
 Constant<double> read_count(const JsonReader& json);  ///< a whole number of at least 1
+Constant<double> read_loss(const JsonReader& json);   ///< at least 0 and below 1
 MemoryConstants read_device_memory(const JsonReader& profile);
 Profile read_profile(const JsonReader&);
 

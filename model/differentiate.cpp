@@ -2,6 +2,7 @@
 // gradients.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,6 +35,9 @@ class Differentiation {
  public:
   Differentiation(Graph& graph, TensorId loss) : graph_(graph), returned_(graph.tensors.size()) {
     graph_.gradient_of.assign(graph_.tensors.size(), -1);
+    for (const Operator& op : graph_.operators) {
+      if (op.kind == OpKind::cast) type_before_[op.outputs[0]] = graph_.tensors[op.inputs[0]].type;
+    }
     stop_at_frozen();
     // The gradient of the loss is a constant of the loss's shape; nothing computes it.
     const TensorId gradient = new_gradient(loss, Role::input);
@@ -70,6 +74,8 @@ class Differentiation {
     gradient.origin.reset();
     const bool held = graph_.tensors[of].role == Role::parameter && graph_.held_gradients;
     if (held) gradient.type = *graph_.held_gradients;
+    if (const auto before = type_before_.find(of); before != type_before_.end())
+      gradient.type = before->second;
     graph_.tensors.push_back(std::move(gradient));
     graph_.gradient_of.push_back(-1);
     returned_.emplace_back();
@@ -91,6 +97,7 @@ class Differentiation {
     const Operator& origin = graph_.operators[forward];
     Segment& segment = graph_.segments[origin.segment];
     const std::string suffix = kind == OpKind::gradient_sum    ? ".sum"
+                               : kind == OpKind::cast          ? ".cast"
                                : pass == Pass::weight_gradient ? ".W"
                                                                : ".B";
     const std::string name = origin.name + suffix;
@@ -166,6 +173,23 @@ class Differentiation {
     return {whole, of.terms};
   }
 
+  /// The gradient of a product's output in the type of its operands. It is an operator of the
+  /// output's consumer, if that is in the same segment: so the copy is made where the gradient is,
+  /// and it is the copy that is moved to where the products want it.
+  Operand cast_gradient(OpId id, const Operand& gradient) {
+    const Operator& op = graph_.operators[id];
+    const DataType type = graph_.tensors[op.inputs[0]].type;
+    const TensorId copy = new_gradient(gradient.tensor, Role::gradient);
+    graph_.tensors[copy].name = graph_.tensors[gradient.tensor].name + " in " + to_text(type);
+    graph_.tensors[copy].type = type;
+    const Returned last = returned_[op.outputs[0]].back();
+    const bool within = last.consumer >= 0 && graph_.operators[last.consumer].segment == op.segment;
+    const Terms terms = within ? input(last.consumer, last.input).terms : gradient.terms;
+    emit(within ? last.consumer : id, OpKind::cast, Pass::input_gradient,
+         {{gradient.tensor, terms}}, {copy, terms});
+    return {copy, gradient.terms};
+  }
+
   void differentiate_operator(OpId id) {
     const OpKind kind = graph_.operators[id].kind;
     const std::vector<GradientRule>& rules = row_of(kind).gradients;
@@ -180,6 +204,9 @@ class Differentiation {
     const bool reached =
         std::ranges::all_of(gradients, [](const Operand& g) { return g.tensor >= 0; });
     if (!reached) return;
+    const bool cast = type_before_.contains(graph_.operators[id].inputs[0]);
+    if (kind == OpKind::contraction && cast)
+      gradients.front() = cast_gradient(id, gradients.front());
     expects(!rules.empty(), "every differentiable kind of operator states its backward pass");
     for (const GradientRule& rule : rules) {
       if (has(id, rule)) follow(id, rule, gradients);
@@ -244,6 +271,7 @@ class Differentiation {
   Graph& graph_;
   std::vector<std::vector<Returned>> returned_;  ///< by tensor: what its consumers returned
   std::set<TensorId> stepped_;
+  std::map<TensorId, DataType> type_before_;  ///< by copy that a cast makes
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ enum class OpKind : std::uint8_t {
   swiglu,  ///< silu of one half of a projection times the other half, as one kernel
   sigmoid,
   multiply,  ///< elementwise
+  cast,      ///< the same numbers in the type of linear layers' products (cast_products.hpp)
   identity,  ///< a border where plans may change what is divided: a buffer of its own, no kernel
   prepend,   ///< trained rows of every head before those of a tensor of keys or values
   relative_bias,         ///< a score for every pair of places and head, by their distance

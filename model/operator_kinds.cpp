@@ -54,6 +54,7 @@ const std::vector<OperatorKind>& operator_kinds() {
       row("swiglu", "activation_function", "FB", {{0, {dy, x(0)}}}),
       row("sigmoid", "activation_function", "FB", {{0, {dy, y(0)}}}),
       row("multiply", "elementwise", "FB", {{0, {dy, x(1)}}, {1, {dy, x(0)}}}),
+      row("cast", "elementwise", "FB", {{0}}),
       row("identity", "elementwise", "", {{0}}),
       row("prepend", "elementwise", "FBW", {{0, {dy}}, {1, {dy}}}),
       row("relative_bias", "elementwise", "FW", {{0, {dy}}}),

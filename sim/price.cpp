@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cost/ring.hpp"
+#include "cost/speed_spread.hpp"
 #include "sim/time_overflow.hpp"
 
 namespace stratagem::sim {
@@ -23,14 +24,16 @@ Prices price(const program::Program& program,
 
 Prices price(const program::Program& program, const cost::Profile& profile,
              const cost::Stack& stack, int gpus_per_server, Seconds host_links) {
-  const auto ranks = std::min(gpus_per_server, static_cast<int>(program.devices.size()));
+  const auto gpus = static_cast<int>(program.devices.size());
+  const int ranks = std::min(gpus_per_server, gpus);
   const Seconds launch = profile.launch.value * stack.host_factor.value;
   const Seconds farther = cost::excess(host_links, profile.host_copy.link_latency);
   std::map<cost::Kernel, Seconds> known;
   const auto of_kernel = [&](const program::Task& task, const cost::Kernel& kernel) {
     const auto [found, fresh] = known.try_emplace(kernel);
     if (fresh) {
-      found->second = cost::kernel_time(kernel, profile, stack);
+      found->second =
+          cost::slowest_of(gpus, kernel.kind, profile) * cost::kernel_time(kernel, profile, stack);
       if (kernel.kind == cost::KernelKind::host_copy) found->second += kernel.launches * farther;
     }
     if (kernel.kind == cost::KernelKind::host_optimizer)

@@ -31,8 +31,8 @@ Prices price(const program::Program& program, const std::function<Price(const pr
 
 /// Prices from a profile and a software stack.
 ///   launch = profile.launch * stack.host_factor,  host = launches * launch
-///   device = kernel_time of the stack + idle,  idle = (synchronisations - 1) * launch
-///   last_kernel = its share of the kernel_time
+///   device = kernel_time of the stack on the slowest GPU (cost/speed_spread.hpp) + idle
+///   idle = (synchronisations - 1) * launch,  last_kernel = its share of the kernel_time
 /// because after every synchronisation but the last one of a task the device idles until the next
 /// launch. Optimizer steps on the host share it with those of as many ranks as a server has (at
 /// most `gpus_per_server`), since all step at about the same time. Pageable copies take longer by

@@ -9,6 +9,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
+#include "cost/speed_spread.hpp"
 
 namespace stratagem::study {
 namespace {
@@ -20,7 +21,8 @@ class Needs {
         int gpus_per_node)
       : nccl_(!stack.nccl.empty()),
         processor_(profile.of_processor()),
-        times_(processor_ && !profile.collective.times.empty()) {
+        times_(processor_ && !profile.collective.times.empty()),
+        gpus_(program.devices.size()) {
     for (const auto& [kind, shares] : profile.kernels.by_pass) passes_.insert(kind);
     const cost::Attentions& attentions = profile.kernels.attention;
     const auto chosen = cost::chosen_attention(attentions, cost::preferred_attention(stack));
@@ -63,7 +65,8 @@ class Needs {
     }
     // Adapters stand behind PCIe, so its share matters where the network's does.
     if (path.starts_with("/collective/network_")) return used_.contains("/collective/network_");
-    if (path == compute_slowdown) return used_.contains(compute_slowdown);
+    for (const std::string_view own : {compute_slowdown, speed_spread})
+      if (path == own) return used_.contains(path);
     if (path == "/collective/pcie_efficiency")
       return used_.contains("/collective/network_") || used_.contains(pcie);
     if (path.find("/unaligned/") != std::string::npos) return used_.contains(path + "/");
@@ -80,6 +83,7 @@ class Needs {
  private:
   static constexpr const char* pcie = "/collective/pcie_efficiency";
   static constexpr const char* compute_slowdown = "/collective/compute_slowdown";
+  static constexpr const char* speed_spread = "/speed_spread";
 
   /// Copies to the host use what they share with NCCL, and the fixed time of a copy. Other
   /// collectives can slow kernels down unless they stand in one queue with them.
@@ -97,6 +101,7 @@ class Needs {
   }
 
   void add(const cost::Kernel& kernel) {
+    if (gpus_ > 1 && cost::runs_at_its_clock(kernel.kind)) used_.insert(speed_spread);
     if (kernel.kind == cost::KernelKind::gemm) {
       used_.insert("/gemm/" + model::to_text(kernel.type) + "/");
       used_.insert("/gemm/" + model::to_text(kernel.type) + "/unaligned/" +
@@ -122,6 +127,7 @@ class Needs {
   bool nccl_;
   bool processor_;
   bool times_;  ///< of ranks on processors, in place of a formula
+  std::size_t gpus_;
   std::set<std::string> used_;
 };
 

@@ -83,6 +83,7 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   profile.kernels.attention = datasheet.attention;
   profile.kernels.floor = kernel_floor(measurements, datasheet);
   profile.launch_queue = datasheet.launches.queue;
+  profile.speed_spread = datasheet.speed_spread;
   profile.host_copy = datasheet.host_copy;
   profile.host_memory_bandwidth = datasheet.host_memory_bandwidth;
   if (datasheet.launches.time) profile.launch = *datasheet.launches.time;

@@ -23,23 +23,6 @@ OperatorTasks::OperatorTasks(const BlockContext& context, BlockDraft& block)
       weights_(context, block),
       held_(context.stack) {}
 
-void OperatorTasks::cast(TensorId tensor, const Part& part, bool recomputed) {
-  const auto [cast, fresh] = cast_.try_emplace({tensor, part}, -1);
-  if (!fresh) return;
-  const SlotName name = name_of(graph_, c_.facts, tensor);
-  const model::DataType type = graph_.tensors[tensor].type;
-  const Bytes bytes = bytes_of(graph_.tensors[tensor], part, c_.grid);
-  Task task{};
-  task.name = name.name + " to " + model::to_text(c_.precision.products);
-  task.recomputed = recomputed;
-  block_.read(task, tensor, part);
-  cast->second = block_.add_slot(name, part, Category::temporaries);
-  block_.slot(cast->second).bytes = copies_of(bytes, type, c_.precision);
-  task.writes = {cast->second};
-  task.work = cast_kernel(bytes, type, c_.precision);
-  block_.push(std::move(task));
-}
-
 void OperatorTasks::run(std::span<const OperatorPart> group, bool recomputed) {
   Task task{};
   for (std::size_t i = 0; i < group.size(); ++i) read_operands(task, group[i], i > 0);
@@ -68,8 +51,6 @@ void OperatorTasks::read_operands(Task& task, const OperatorPart& part, bool inn
     if (role == model::Role::input) continue;  // token ids and the like: no buffer of the plan
     if (role == model::Role::parameter) {
       weights_.read(task, name_of(graph_, c_.facts, tensor), part.reads[i]);
-    } else if (casts_operand(graph_, op, tensor, c_.precision)) {
-      task.reads.push_back(cast_.at({tensor, part.reads[i]}));
     } else {
       block_.read(task, tensor, part.reads[i]);
     }
@@ -173,7 +154,7 @@ cost::Kernel OperatorTasks::kernel_alone(const OperatorPart& part) const {
     outputs.push_back(
         shape_of(operand_of(op.outputs[i], op.annotation->outputs[i]), part.leaves[i], c_.grid));
   cost::Kernel kernel =
-      on_cast_operands(kernel_of(graph_, op, inputs, outputs, c_.stack), graph_, op, c_.precision);
+      on_operands_of(kernel_of(graph_, op, inputs, outputs, c_.stack), graph_, op, c_.precision);
   if (op.pass == model::Pass::weight_gradient) {
     const model::Tensor& gradient = graph_.tensors[op.outputs[0]];
     hold_gradient(kernel, graph_, op,

@@ -1,10 +1,7 @@
-// The tasks of operators in one block: casts of operands, and one kernel for those that the stack
-// fuses.
+// The tasks of operators in one block: one kernel for those that the stack fuses.
 #pragma once
 
-#include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "lowering/blocks/block_weights.hpp"
@@ -26,8 +23,6 @@ class OperatorTasks {
   OperatorTasks(const BlockContext& context, BlockDraft& block);
 
   [[nodiscard]] BlockWeights& weights() { return weights_; }
-  /// Casts an operand, unless it has been.
-  void cast(model::TensorId tensor, const placement::Part& part, bool recomputed);
   /// One task for operators of which each reads the first output of the one before it; usually
   /// there is only one. The block holds what they read.
   void run(std::span<const OperatorPart> group, bool recomputed);
@@ -50,8 +45,6 @@ class OperatorTasks {
   BlockDraft& block_;
   BlockWeights weights_;
   HeldSlots held_;
-  /// Slots of operands that were cast here.
-  std::map<std::pair<model::TensorId, placement::Part>, int> cast_;
 };
 
 }  // namespace stratagem::lowering

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "lowering/stack/casts.hpp"
 #include "lowering/stack/fusions.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "lowering/stack/random_state.hpp"
@@ -89,7 +88,6 @@ void SegmentLowering::run_group(const std::vector<Running>& group, bool recomput
   const std::string name = stack_name(graph_.operators[last.id]);
   for (auto& [device, block] : blocks_) block.begin(last.id);
   copy_random_state("before " + name, devices);
-  for (std::size_t i = 0; i < group.size(); ++i) cast_operands(group[i], i > 0, recomputed);
   for (std::size_t i = 0; i < group.size(); ++i) obtain_operands(group[i], i > 0, recomputed);
   for (std::size_t part = 0; part < devices.size(); ++part) {
     std::vector<OperatorPart> parts;
@@ -124,18 +122,6 @@ void SegmentLowering::obtain_operands(const Running& running, bool inner, bool r
     if (role == model::Role::input || role == model::Role::parameter) continue;
     connections_.obtain(name_of(graph_, c_.facts, op.inputs[i]), running.operands.reads[i],
                         recomputed);
-  }
-}
-
-/// Casts what a product of a linear layer wants cast and has not been yet.
-void SegmentLowering::cast_operands(const Running& running, bool inner, bool recomputed) {
-  const model::Operator& op = graph_.operators[running.id];
-  for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) {
-    const TensorId tensor = op.inputs[i];
-    if (!casts_operand(graph_, op, tensor, c_.precision)) continue;
-    const Distribution& wanted = running.operands.reads[i];
-    connections_.obtain(name_of(graph_, c_.facts, tensor), wanted, recomputed);
-    for (const auto& [device, part] : wanted) tasks_.at(device).cast(tensor, part, recomputed);
   }
 }
 

@@ -45,7 +45,6 @@ class SegmentLowering {
 
   void run_group(const std::vector<Running>& group, bool recomputed);
   void obtain_operands(const Running& running, bool inner, bool recomputed);
-  void cast_operands(const Running& running, bool inner, bool recomputed);
   [[nodiscard]] static OperatorPart part_of(const Running& running, std::size_t part);
   void note_results(const Running& running);
   [[nodiscard]] std::vector<Running> next_group(std::span<const model::OpId> ops) const;

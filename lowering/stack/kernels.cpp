@@ -187,7 +187,7 @@ void hold_gradient(cost::Kernel& kernel, const model::Graph& graph, const model:
 model::DataType computed_type(const model::Graph& graph, const model::Operator& op,
                               model::TensorId output) {
   const bool of_weight = op.pass == model::Pass::weight_gradient;
-  return graph.tensors[of_weight ? op.inputs[0] : output].type;
+  return graph.tensors[of_weight ? graph.operators[op.forward].outputs[0] : output].type;
 }
 
 bool held_in_another_type(const model::Graph& graph, const model::Operator& op) {

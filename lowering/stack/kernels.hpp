@@ -32,7 +32,7 @@ void hold_gradient(cost::Kernel& kernel, const model::Graph& graph, const model:
                    double elements, bool adds, const cost::Stack& stack);
 
 /// The type in which an operator computes an output. Gradients of weights are computed in the type
-/// of the operator's inputs, in whatever type they are held.
+/// of the forward operator's output, in whatever type they are held.
 model::DataType computed_type(const model::Graph& graph, const model::Operator& op,
                               model::TensorId output);
 

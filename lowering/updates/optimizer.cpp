@@ -11,6 +11,7 @@
 #include "lowering/stages/shards.hpp"
 #include "lowering/updates/gather_buffers.hpp"
 #include "lowering/updates/kept_outputs.hpp"
+#include "model/cast_products.hpp"
 
 namespace stratagem::lowering {
 
@@ -258,7 +259,7 @@ ParameterBuffers::ParameterBuffers(const SequenceContext& context, const Sequenc
     : c_(context),
       draft_(draft),
       versions_(versions),
-      cast_(cast_parameters(context.plan.graph(), context.training.precision)) {}
+      cast_(model::cast_parameters(context.plan.graph())) {}
 
 std::vector<Resident> ParameterBuffers::of(TensorId parameter, const LocalHolding& local) const {
   const Plan& plan = c_.plan;

@@ -11,6 +11,7 @@
 #include "lowering/stack/casts.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "lowering/stages/shards.hpp"
+#include "model/cast_products.hpp"
 
 namespace stratagem::lowering {
 
@@ -409,7 +410,7 @@ void WeightUpdates::cast_parameters(const ScheduledCell& last) {
   const model::Graph& graph = c_.plan.graph();
   const cost::Precision& precision = c_.training.precision;
   Block block{.name = "cast parameters", .slots = {}, .tasks = {}};
-  for (const model::TensorId parameter : lowering::cast_parameters(graph, precision)) {
+  for (const model::TensorId parameter : model::cast_parameters(graph)) {
     const auto held = c_.parameters.on(device_class_).find(parameter);
     if (held == c_.parameters.on(device_class_).end() || graph.gradient_of[parameter] < 0) continue;
     const Bytes bytes = held->second.bytes;

@@ -1,6 +1,7 @@
 // The models that a scenario can name, and how their configurations are read.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,14 +12,19 @@
 #include "base/json_reader.hpp"
 #include "base/memo.hpp"
 #include "base/options.hpp"
+#include "model/cast_products.hpp"
 #include "model/graph.hpp"
 
 namespace stratagem::model {
 
-/// In which types weights and activations are, and gradients of weights are held.
+/// In which types weights and activations are, gradients of weights are held, and linear layers
+/// multiply.
 struct NumberTypes {
   DataType values = DataType::fp16;
   DataType gradients = DataType::fp16;
+  DataType products = values;
+
+  friend auto operator<=>(const NumberTypes&, const NumberTypes&) = default;
 };
 
 /// One family of models: reads its configuration from a scenario's "model" object. A file of this
@@ -49,7 +55,7 @@ Family family_of(const std::string& name, const std::string& summary,
                  const OptionList<Config>& options,
                  void (*complete)(Config&, const JsonReader& config),
                  Graph (*build)(const Config&)) {
-  const auto built = std::make_shared<Memo<std::pair<Config, DataType>, Graph>>(2);
+  const auto built = std::make_shared<Memo<std::pair<Config, NumberTypes>, Graph>>(2);
   return with_frozen({name,
                       summary,
                       {options.begin(), options.end()},
@@ -57,8 +63,10 @@ Family family_of(const std::string& name, const std::string& summary,
                         Config config = read_object(options, reader,
                                                     Config{.batch = batch, .type = types.values});
                         if (complete != nullptr) complete(config, reader);
-                        return built->of({config, types.gradients}, [&] {
+                        return built->of({config, types}, [&] {
                           Graph graph = build(config);
+                          if (are_cast(types.values, types.products))
+                            graph = cast_products(std::move(graph), types.products);
                           hold_gradients_in(graph, types.gradients);
                           return graph;
                         });

@@ -1,6 +1,9 @@
 // Prices from a profile and a stack: launches, synchronisations, and kernels too small for either.
 #include "sim/price.hpp"
 
+#include <cmath>
+#include <numbers>
+
 #include "tests/catch.hpp"
 #include "tests/sim/hand_built.hpp"
 
@@ -81,6 +84,32 @@ TEST_CASE(
   CHECK(device().count == to_ticks(60_us + 4_ms + 8_ms).count);
   profile.host_copy.link_latency->value = 6_ms;
   CHECK(device().count == to_ticks(60_us + 4_ms).count);
+}
+
+TEST_CASE("a product takes as long as on the slowest GPU of the program, a copy as on any") {
+  cost::Profile profile = simple_profile();
+  profile.speed_spread = cost::Constant<double>{.value = 0.1};
+  profile.multiprocessors.value = 1;
+  profile.peak["fp16"].value = 1_TFLOPps;
+  profile.kernels.gemm["fp16"] = {
+      .efficiency = {1}, .half_intensity = {}, .ramp = {}, .streaming = {1}, .fixed = {}};
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};
+  const auto prices = [&](int gpus) {
+    HandBuilt built;
+    for (int gpu = 0; gpu < gpus; ++gpu) built.add_sequence({kernel(0), kernel(0)});
+    built.program.devices.resize(gpus);
+    for (program::Block& block : built.program.blocks) {
+      block.tasks[0].work =
+          cost::Kernel{.kind = cost::KernelKind::gemm, .m = 256, .n = 128, .k = 1000, .batch = 1};
+      if (block.tasks.size() > 1) block.tasks[1].work = cost::Kernel{.traffic = 98_MB};
+    }
+    return price(built.program, profile, stack)[0];
+  };
+  // Of two the slower one: 0.1 / sqrt(pi) of a standard deviation of 0.1.
+  const double slower = static_cast<double>(prices(2)[0].device.count) /
+                        static_cast<double>(prices(1)[0].device.count);
+  CHECK(slower == Approx(1 + 0.1 / std::sqrt(std::numbers::pi)).epsilon(1e-6));
+  CHECK(prices(2)[1].device.count == prices(1)[1].device.count);
 }
 
 TEST_CASE("a collective costs the host one launch and has no time of its own") {

@@ -178,7 +178,9 @@ TEST_CASE("what takes longer than what it is like reaches a smaller share") {
   sheet.peak["tf32"].value = sheet.peak.at("fp16").value;
   sheet.like.gemm["tf32"] = {.as = "fp16", .because = "layers", .times_as_long = 2};
   sheet.like.streaming["dropout"].times_as_long = 4;
+  sheet.speed_spread = cost::Constant<double>{.value = 0.02};
   const cost::Profile profile = fit_profile({planted()}, sheet).profile;
+  CHECK(profile.speed_spread->value == 0.02);  // copied
   CHECK(close(profile.kernels.streaming.at("dropout").value,
               profile.kernels.streaming.at("elementwise").value / 4, 1e-3));
   // Where computing binds, by far: twice as long.

@@ -1,0 +1,29 @@
+// Linear layers that multiply in another type than weights and activations have.
+#pragma once
+
+#include <set>
+
+#include "model/graph.hpp"
+
+namespace stratagem::model {
+
+/// Are values of one type cast before products in another? Tensor cores take fp32 as TF32 by
+/// themselves.
+bool are_cast(DataType values, DataType products);
+
+/// Has every product of an activation and a parameter read a copy of the activation in another
+/// type, which an operator `cast` before it makes; products that read the same activation share it.
+/// The backward pass is derived anew: the gradient of such a product's output is cast, too, by the
+/// operator that returns it, and both products of the backward pass read the copy. Products of
+/// activations alone stay in their type, and so does the segment of the loss, as Transformer
+/// Engine's users have it: logits want precision. Parameters are tensors of their own type still.
+/// Source: Micikevicius et al., FP8 Formats for Deep Learning, arXiv:2209.05433, section 3.
+Graph cast_products(Graph graph, DataType type);
+
+/// Does an operator multiply cast operands, forward or backward?
+bool multiplies_cast(const Graph&, const Operator&);
+
+/// The parameters of which products read copies in another type.
+std::set<TensorId> cast_parameters(const Graph&);
+
+}  // namespace stratagem::model
