@@ -82,9 +82,9 @@ Datasheet read_datasheet(const std::string& file) {
                .streaming = read_likenesses(json.at("streaming"))},
       .attention = read_or_empty(json, "attention", &cost::read_attentions),
       .links = read_links(json.at("collective")),
-      .host_copy = cost::read_host_copy(json.at("host_copy")),
-      .host_memory_bandwidth =
-          read_if_there(json, "host_memory_bandwidth", &cost::read_constant<BytesPerSecond>),
+      .host = {.copy = cost::read_host_copy(json.at("host_copy")),
+               .memory_bandwidth = read_if_there(json, "host_memory_bandwidth",
+                                                 &cost::read_constant<BytesPerSecond>)},
       .launches = {.queue = read_if_there(json, "launch_queue", &cost::read_count),
                    .time = read_if_there(json, "launch", &cost::read_positive<Seconds>)},
       .speed_spread = read_if_there(json, "speed_spread", &cost::read_loss)};

@@ -51,6 +51,12 @@ struct LaunchFacts {
   std::optional<cost::Constant<Seconds>> time;
 };
 
+/// Copies to and from the host, and the memory that steps on its processors use.
+struct HostFacts {
+  cost::HostCopyConstants copy;
+  std::optional<cost::Constant<BytesPerSecond>> memory_bandwidth;
+};
+
 /// A file of scenarios/datasheets/. docs/guide/measurements.md describes the format.
 struct Datasheet {
   std::string file;
@@ -65,8 +71,7 @@ struct Datasheet {
   Likenesses like;
   cost::Attentions attention;  ///< taken over where nothing is measured
   LinkFacts links;
-  cost::HostCopyConstants host_copy;
-  std::optional<cost::Constant<BytesPerSecond>> host_memory_bandwidth;
+  HostFacts host;
   LaunchFacts launches = {};
   std::optional<cost::Constant<double>> speed_spread = {};
   std::optional<ProcessorFacts> processor = {};

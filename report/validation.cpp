@@ -77,6 +77,17 @@ int count(const Validation& validation, const std::string& group, Kind kind) {
   }));
 }
 
+/// Of the runs that did fit, or did not: how many are predicted to need more than there is.
+std::string too_large(const Validation& validation, const std::string& group, bool fitted) {
+  int found = 0, all = 0;
+  for (const Verdict& each : validation.verdicts) {
+    if (each.group != group || each.measured != fitted) continue;
+    ++all;
+    found += each.needed > each.capacity ? 1 : 0;
+  }
+  return all == 0 ? "-" : fmt::format("{} of {}", found, all);
+}
+
 bool has_verdicts(const Validation& validation, const std::string& group) {
   return std::ranges::find(validation.verdicts, group, &Verdict::group) !=
          validation.verdicts.end();
@@ -206,14 +217,17 @@ std::string summary(const Validation& validation, const std::vector<study::Ranki
   }
   text += ranking_statistics(rankings);
   if (validation.verdicts.empty()) return text + refused_lines(validation);
-  text += "\n| group | verdicts | right | wrong | undecided |\n|---|--:|--:|--:|--:|\n";
+  text +=
+      "\n| group | verdicts | right | wrong | undecided | did not fit: found | fit: refused |\n"
+      "|---|--:|--:|--:|--:|--:|--:|\n";
   for (const std::string& group : validation.groups()) {
     if (!has_verdicts(validation, group)) continue;
     const int right = count(validation, group, Kind::right);
     const int wrong = count(validation, group, Kind::wrong);
     const int undecided = count(validation, group, Kind::undecided);
-    fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {} | {} |\n", group,
-                   right + wrong + undecided, right, wrong, undecided);
+    fmt::format_to(std::back_inserter(text), "| {} | {} | {} | {} | {} | {} | {} |\n", group,
+                   right + wrong + undecided, right, wrong, undecided,
+                   too_large(validation, group, false), too_large(validation, group, true));
   }
   return text + refused_lines(validation);
 }

@@ -84,8 +84,8 @@ Fit fit_profile(const std::vector<Measurements>& measurements, const Datasheet& 
   profile.kernels.floor = kernel_floor(measurements, datasheet);
   profile.launch_queue = datasheet.launches.queue;
   profile.speed_spread = datasheet.speed_spread;
-  profile.host_copy = datasheet.host_copy;
-  profile.host_memory_bandwidth = datasheet.host_memory_bandwidth;
+  profile.host_copy = datasheet.host.copy;
+  profile.host_memory_bandwidth = datasheet.host.memory_bandwidth;
   if (datasheet.launches.time) profile.launch = *datasheet.launches.time;
   if (const auto launch = first_times(measurements, datasheet, true, &Measurements::host_launches,
                                       "host time of a launch"))

@@ -91,7 +91,7 @@ Datasheet datasheet_of_processor(const Measurements& m, const std::string& name)
   sheet.memory.size = measured(*m.device.memory, "what the system has, for all ranks together");
   sheet.memory.bandwidth = measured(
       m.device.memory_bandwidth, "the fastest of a sum beyond the caches and what kernels moved");
-  sheet.host_copy = {.latency = assumed(Seconds{}, no_gpu),
+  sheet.host.copy = {.latency = assumed(Seconds{}, no_gpu),
                      .bandwidth = assumed(m.device.memory_bandwidth, no_gpu)};
   sheet.memory.context = assumed(Bytes{}, no_gpu);
   sheet.processor = {.kernel_floor = assumed(Seconds{}, no_gpu),

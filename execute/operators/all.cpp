@@ -34,7 +34,8 @@ const Execution& execution_of(model::OpKind kind) {
 const std::vector<Execution>& executions() {
   static const std::vector<Execution> rows = [] {
     std::vector<Execution> all = {
-        {.kind = "optimizer_step", .not_at_all = "which is not an operator when a program runs"}};
+        {.kind = "optimizer_step", .not_at_all = "which is not an operator when a program runs"},
+        {.kind = "cast", .not_at_all = "which makes 8-bit numbers of 16-bit ones"}};
     for (const std::vector<Execution>& of_file : execution_files())
       all.insert(all.end(), of_file.begin(), of_file.end());
     return all;

@@ -117,7 +117,7 @@ TEST_CASE("layers take the time that was measured, also on a GPU of which no lay
                                                 {"a100-sxm4-80gb", {0.12, 0.35}},
                                                 {"gh200-96gb", {0.12, 0.7}}};
   REQUIRE(by_profile.size() == bounds.size());
-  std::ifstream page("docs/records/accuracy.md");
+  std::ifstream page("docs/records/accuracy-groups.md");
   const std::string shown{std::istreambuf_iterator<char>(page), {}};
   for (const auto& [profile, errors] : by_profile) {
     INFO(profile << ": " << errors.count << " layers, mean error " << errors.sum / errors.count

@@ -12,9 +12,10 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// By name of the run: its model, degrees, ZeRO stage, micro-batch, layers, tokens/s and GiB.
-std::map<std::string, Row> rows() {
-  std::ifstream file("scenarios/records/nanotron.csv");
+/// By name of the run: its model, degrees, ZeRO stage, micro-batch and layers; of measured ones
+/// tokens/s and GiB.
+std::map<std::string, Row> rows(const std::string& name_of_file = "nanotron") {
+  std::ifstream file("scenarios/records/" + name_of_file + ".csv");
   std::map<std::string, Row> result;
   for (std::string line; std::getline(file, line);) {
     if (line.front() == '#' || line.starts_with("run,")) continue;
@@ -60,6 +61,22 @@ std::string text_of(const std::vector<int>& numbers) {
   return text;
 }
 
+/// Model and plan of a run are those of its row.
+void check_plan(const JsonReader& run, const Row& row) {
+  CHECK(run.at("model").at("layers").dump() == (row[0] == "1B" ? "16" : "32"));
+  CHECK(degree(run, "tensor", "1") == row[1]);
+  CHECK(degree(run, "data", "1") == row[2]);
+  CHECK(degree(run, "pipeline", "1") == row[3]);
+  CHECK(degree(run, "zero", "0") == row[4]);
+  CHECK(run.at("training").at("micro_batch").dump() == row[5]);
+  const int ranks = std::stoi(row[1]) * std::stoi(row[2]) * std::stoi(row[3]);
+  CHECK(run.at("cluster").at("gpus").dump() == std::to_string(ranks));
+  CHECK(run.at("model").at("hidden").dump() == (row[0] == "1B" ? "2048" : "4096"));
+  CHECK(run.at("model").at("tied").boolean() == (row[0] == "1B"));
+  const bool reduces_beside = row[4] == "0" && row[2] != "1";
+  CHECK(run.at("strategy").has("overlap_gradients") == reduces_beside);
+}
+
 /// The group of the runs on so many servers of eight GPUs.
 std::string group_of(int servers) {
   const std::string range = servers == 1   ? "1 server"
@@ -79,20 +96,11 @@ TEST_CASE("nanotron's runs have the plans, times and memory of their rows") {
     const std::string name = run.at("name").text();
     INFO(name);
     const Row& row = printed.at(name);
-    CHECK(run.at("model").at("layers").dump() == (row[0] == "1B" ? "16" : "32"));
-    CHECK(degree(run, "tensor", "1") == row[1]);
-    CHECK(degree(run, "data", "1") == row[2]);
-    CHECK(degree(run, "pipeline", "1") == row[3]);
-    CHECK(degree(run, "zero", "0") == row[4]);
-    CHECK(run.at("training").at("micro_batch").dump() == row[5]);
+    check_plan(run, row);
     const int ranks = std::stoi(row[1]) * std::stoi(row[2]) * std::stoi(row[3]);
-    CHECK(run.at("cluster").at("gpus").dump() == std::to_string(ranks));
     CHECK(run.at("group").text() == group_of(ranks / 8));
-    CHECK(run.at("model").at("hidden").dump() == (row[0] == "1B" ? "2048" : "4096"));
-    CHECK(run.at("model").at("tied").boolean() == (row[0] == "1B"));
-    const bool reduces_beside = row[4] == "0" && row[2] != "1";
-    CHECK(run.at("strategy").has("overlap_gradients") == reduces_beside);
     const JsonReader measured = run.at("measured");
+    CHECK(measured.at("fits").at("value").boolean());
     const double seconds = std::stod(measured.at("iteration_time").at("value").text());
     CHECK(std::abs(seconds * std::stod(row[7]) / (256 * 4096) - 1) < 1e-4);
     CHECK(measured.at("peak_allocated").at("value").text() == row[8] + " GiB");
@@ -103,10 +111,27 @@ TEST_CASE("nanotron's runs have the plans, times and memory of their rows") {
   CHECK(fitted == 3);  // of 41 on one server
 }
 
-TEST_CASE("nanotron's stages have the layers that its rule gives them") {
-  for (const auto& [name, row] : rows()) {
+TEST_CASE("crashed runs of nanotron are the rows of their file, and none of them was measured") {
+  const std::map<std::string, Row> crashed = rows("nanotron_crashed"), measured = rows();
+  int runs = 0;
+  for (const JsonReader& run :
+       JsonReader::from_file("scenarios/published/nanotron_crashed.json").at("runs").elements()) {
+    const std::string name = run.at("name").text();
     INFO(name);
-    CHECK(text_of(division_of(row).layers) == row[6]);
+    CHECK(!measured.contains(name));
+    check_plan(run, crashed.at(name));
+    CHECK(!run.at("measured").at("fits").at("value").boolean());
+    ++runs;
+  }
+  CHECK(runs == std::ssize(crashed));
+}
+
+TEST_CASE("nanotron's stages have the layers that its rule gives them") {
+  for (const char* file : {"nanotron", "nanotron_crashed"}) {
+    for (const auto& [name, row] : rows(file)) {
+      INFO(name);
+      CHECK(text_of(division_of(row).layers) == row[6]);
+    }
   }
 }
 
