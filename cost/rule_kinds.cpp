@@ -134,13 +134,20 @@ RuleKind kernels() {
 }
 
 RuleKind fusions() {
+  const auto check = [](const Fusion& rule, const JsonReader& reader) {
+    if (!rule.kernel.empty() && std::ranges::count(rule.kinds, rule.kernel) == 0)
+      reader.at("kernel").fail("one of the kinds that are fused", rule.kernel);
+  };
   return kind<Fusion>(
       {"operators that follow each other and run as one kernel",
        "no launch and no traffic of what passes between them",
        "no buffer for what passes between them"},
       {{"fuse", &Fusion::kinds,
         list_of<std::string>(name_of("kinds of operators", model::stack_names()), 2),
-        "their kinds in order; each reads what the one before it wrote", must_be_there}});
+        "their kinds in order; each reads what the one before it wrote", must_be_there},
+       {"kernel", &Fusion::kernel, name_of("kinds of operators", model::stack_names()),
+        "the one of them whose kernel it is, as fast as that one's", "the last"}},
+      check);
 }
 
 RuleKind unaligned_batches() {

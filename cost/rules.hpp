@@ -38,6 +38,7 @@ struct OperatorKernels {
 /// is not moved.
 struct Fusion {
   std::vector<std::string> kinds;
+  std::string kernel = {};  ///< the one of them whose kernel it is; "": the last
   bool operator==(const Fusion&) const = default;
 };
 

@@ -28,8 +28,8 @@ double expected_largest(int count) {
   return sum * step / 3;
 }
 
-double slowest_of(int gpus, KernelKind kind, const Profile& profile) {
-  if (!profile.speed_spread || !runs_at_its_clock(kind)) return 1;
+double slowest_of(int gpus, const Profile& profile) {
+  if (!profile.speed_spread) return 1;
   return 1 + profile.speed_spread->value * expected_largest(gpus);
 }
 

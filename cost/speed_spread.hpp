@@ -20,11 +20,13 @@ constexpr bool runs_at_its_clock(KernelKind kind) {
   return kind == KernelKind::gemm || is_attention(kind);
 }
 
-/// How much longer a kernel takes on the slowest of so many GPUs than on the median one, as a
+/// How much longer such kernels take on the slowest of so many GPUs than on the median one, as a
 /// factor: 1 + speed_spread * expected_largest(gpus).
-/// All plans synchronise every GPU with every other
-/// once an iteration at least, so the slowest one sets the pace, wherever it stands.
+/// Whoever trains with the slowest GPU waits for it: in its group of tensor ranks at every
+/// collective, of data ranks once an iteration. In a pipeline a slow GPU sets the pace where it
+/// stands in the stage that takes longest; elsewhere there is time left. So of stages that differ,
+/// and of pipelines with few micro-batches, this is an upper estimate.
 /// A chip is slower in all iterations: the spread is over chips, not over time.
-double slowest_of(int gpus, KernelKind, const Profile&);
+double slowest_of(int gpus, const Profile&);
 
 }  // namespace stratagem::cost

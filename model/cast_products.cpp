@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,15 +46,15 @@ class Casting {
  private:
   TensorId copy_of(const Operator& reader, std::size_t i) {
     const TensorId tensor = reader.inputs[i];
-    const auto [known, fresh] = copies_.try_emplace({reader.segment, tensor}, -1);
+    const std::vector<Term>& terms = reader.annotation->inputs[i];
+    const std::string text = to_text(terms, terms);
+    const auto [known, fresh] = copies_.try_emplace({reader.segment, tensor, text}, -1);
     if (!fresh) return known->second;
     known->second = static_cast<TensorId>(graph_.tensors.size());
     Tensor copy = graph_.tensors[tensor];
     copy.name += " in " + to_text(type_);
     copy.type = type_;
     graph_.tensors.push_back(std::move(copy));
-    const std::vector<Term>& terms = reader.annotation->inputs[i];
-    const std::string text = to_text(terms, terms);
     add({.name = reader.name + ".cast",
          .kind = OpKind::cast,
          .pass = Pass::forward,
@@ -66,7 +67,8 @@ class Casting {
 
   Graph& graph_;
   DataType type_;
-  std::map<std::pair<int, TensorId>, TensorId> copies_;  ///< by segment and activation
+  /// By segment, activation, and what readers call its dimensions.
+  std::map<std::tuple<int, TensorId, std::string>, TensorId> copies_;
 };
 
 bool is_linear(const Graph& graph, const Operator& op) {

@@ -12,7 +12,8 @@ namespace stratagem::model {
 bool are_cast(DataType values, DataType products);
 
 /// Has every product of an activation and a parameter read a copy of the activation in another
-/// type, which an operator `cast` before it makes; products that read the same activation share it.
+/// type, which an operator `cast` before it makes; products that read the same activation alike share
+/// it.
 /// The backward pass is derived anew: the gradient of such a product's output is cast, too, by the
 /// operator that returns it, and both products of the backward pass read the copy. Products of
 /// activations alone stay in their type, and so does the segment of the loss, as Transformer

@@ -97,7 +97,7 @@ class Differentiation {
     const Operator& origin = graph_.operators[forward];
     Segment& segment = graph_.segments[origin.segment];
     const std::string suffix = kind == OpKind::gradient_sum    ? ".sum"
-                               : kind == OpKind::cast          ? ".cast"
+                               : kind == OpKind::cast          ? ".B.cast"
                                : pass == Pass::weight_gradient ? ".W"
                                                                : ".B";
     const std::string name = origin.name + suffix;

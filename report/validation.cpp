@@ -218,7 +218,8 @@ std::string summary(const Validation& validation, const std::vector<study::Ranki
   text += ranking_statistics(rankings);
   if (validation.verdicts.empty()) return text + refused_lines(validation);
   text +=
-      "\n| group | verdicts | right | wrong | undecided | did not fit: found | fit: refused |\n"
+      "\n| group | verdicts | right | wrong | undecided | too large, of those that did not fit | "
+      "too large, of those that did |\n"
       "|---|--:|--:|--:|--:|--:|--:|\n";
   for (const std::string& group : validation.groups()) {
     if (!has_verdicts(validation, group)) continue;

@@ -26,14 +26,15 @@ Prices price(const program::Program& program, const cost::Profile& profile,
              const cost::Stack& stack, int gpus_per_server, Seconds host_links) {
   const auto gpus = static_cast<int>(program.devices.size());
   const int ranks = std::min(gpus_per_server, gpus);
+  const double slowest = cost::slowest_of(gpus, profile);
   const Seconds launch = profile.launch.value * stack.host_factor.value;
   const Seconds farther = cost::excess(host_links, profile.host_copy.link_latency);
   std::map<cost::Kernel, Seconds> known;
   const auto of_kernel = [&](const program::Task& task, const cost::Kernel& kernel) {
     const auto [found, fresh] = known.try_emplace(kernel);
     if (fresh) {
-      found->second =
-          cost::slowest_of(gpus, kernel.kind, profile) * cost::kernel_time(kernel, profile, stack);
+      found->second = (cost::runs_at_its_clock(kernel.kind) ? slowest : 1) *
+                      cost::kernel_time(kernel, profile, stack);
       if (kernel.kind == cost::KernelKind::host_copy) found->second += kernel.launches * farther;
     }
     if (kernel.kind == cost::KernelKind::host_optimizer)
@@ -52,7 +53,7 @@ Prices price(const program::Program& program, const cost::Profile& profile,
     try {
       return of_kernel(task, *kernel);
     } catch (const Uncountable&) {
-      throw uncountable(task.name, *kernel, profile, stack);
+      throw uncountable(task.name, *kernel, profile, stack, gpus);
     }
   });
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
+#include "cost/speed_spread.hpp"
 #include "sim/instant.hpp"
 
 namespace stratagem::sim {
@@ -18,6 +19,7 @@ constexpr BytesPerSecond fast{1e21};
 struct Constants {
   cost::Profile profile;
   cost::Stack stack;
+  int gpus = 1;
 };
 
 /// A constant and what it would be where it costs nothing.
@@ -28,7 +30,10 @@ struct Suspect {
 
 bool countable(const cost::Kernel& kernel, const Constants& constants) {
   const Seconds launch = constants.profile.launch.value * constants.stack.host_factor.value;
-  const Seconds all = cost::kernel_time(kernel, constants.profile, constants.stack) +
+  const double slowest = cost::runs_at_its_clock(kernel.kind)
+                             ? cost::slowest_of(constants.gpus, constants.profile)
+                             : 1;
+  const Seconds all = slowest * cost::kernel_time(kernel, constants.profile, constants.stack) +
                       static_cast<double>(kernel.launches) * launch;
   return std::abs(all.value) < longest_task.value;
 }
@@ -46,6 +51,7 @@ std::vector<Suspect> suspects(const cost::Kernel& kernel) {
       {"slowdown", [](Constants& c) { c.stack.slowdown.value = 1; }},
       {"product_slowdown", [](Constants& c) { c.stack.product_slowdown.reset(); }},
       {"host_factor", [](Constants& c) { c.stack.host_factor.value = 1; }},
+      {"/speed_spread", [](Constants& c) { c.profile.speed_spread.reset(); }},
       {"/launch", [](Constants& c) { c.profile.launch.value = {}; }},
       {"/kernel_floor", [](Constants& c) { c.profile.kernels.floor.value = {}; }},
       {gemm + "fixed", [=](Constants& c) { c.profile.kernels.gemm[type].fixed.value = {}; }},
@@ -77,10 +83,10 @@ std::vector<Suspect> suspects(const cost::Kernel& kernel) {
 }  // namespace
 
 InputError uncountable(const std::string& task, const cost::Kernel& kernel,
-                       const cost::Profile& profile, const cost::Stack& stack) {
+                       const cost::Profile& profile, const cost::Stack& stack, int gpus) {
   std::string found = "several that together are too slow";
   for (const Suspect& suspect : suspects(kernel)) {
-    Constants mended{profile, stack};
+    Constants mended{profile, stack, gpus};
     suspect.mend(mended);
     if (!countable(kernel, mended)) continue;
     const bool of_stack = suspect.place.front() != '/';

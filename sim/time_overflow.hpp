@@ -13,6 +13,6 @@ namespace stratagem::sim {
 /// An error that names the task and the constant: the first constant such that the time could be
 /// counted if it cost nothing.
 InputError uncountable(const std::string& task, const cost::Kernel& kernel,
-                       const cost::Profile& profile, const cost::Stack& stack);
+                       const cost::Profile& profile, const cost::Stack& stack, int gpus);
 
 }  // namespace stratagem::sim

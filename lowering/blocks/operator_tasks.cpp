@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lowering/stack/casts.hpp"
+#include "lowering/stack/fusions.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "model/operator_kinds.hpp"
 
@@ -132,15 +133,28 @@ Operand OperatorTasks::named(TensorId tensor, const Part& part, bool written) co
   return operand(c_.facts.place.at(tensor), slot, part);
 }
 
-/// The kernel of the last operator, which also moves what the others move but for what passes
-/// between them.
+/// The kernel of one of the operators, which also moves what the others move but for what passes
+/// between them. What others read, too, is written.
 cost::Kernel OperatorTasks::kernel(std::span<const OperatorPart> group) const {
-  cost::Kernel kernel = kernel_alone(group.back());
-  for (const OperatorPart& part : group.first(group.size() - 1)) {
-    const model::Tensor& passed_on = graph_.tensors[graph_.operators[part.id].outputs[0]];
-    kernel.traffic += kernel_alone(part).traffic - 2 * bytes_of(passed_on, part.leaves[0], c_.grid);
+  std::vector<std::string> kinds;
+  for (const OperatorPart& part : group) kinds.push_back(stack_name(graph_.operators[part.id]));
+  const std::size_t chosen = kernel_of_fused(c_.stack, kinds);
+  cost::Kernel kernel = kernel_alone(group[chosen]);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (i != chosen) kernel.traffic += kernel_alone(group[i]).traffic;
+    if (i + 1 == group.size()) break;
+    const TensorId passed_on = graph_.operators[group[i].id].outputs[0];
+    kernel.traffic -= (others_read(passed_on, group[i + 1].id) ? 1 : 2) *
+                      bytes_of(graph_.tensors[passed_on], group[i].leaves[0], c_.grid);
   }
   return kernel;
+}
+
+/// Does the forward pass of this segment read a tensor in another operator, too?
+bool OperatorTasks::others_read(TensorId tensor, model::OpId reader) const {
+  return std::ranges::any_of(graph_.segments[c_.facts.segment].forward, [&](model::OpId id) {
+    return id != reader && std::ranges::count(graph_.operators[id].inputs, tensor) > 0;
+  });
 }
 
 cost::Kernel OperatorTasks::kernel_alone(const OperatorPart& part) const {

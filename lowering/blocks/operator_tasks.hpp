@@ -36,6 +36,7 @@ class OperatorTasks {
   [[nodiscard]] program::Operand named(model::TensorId tensor, const placement::Part& part,
                                        bool written) const;
   [[nodiscard]] cost::Kernel kernel(std::span<const OperatorPart> group) const;
+  [[nodiscard]] bool others_read(model::TensorId tensor, model::OpId reader) const;
   [[nodiscard]] cost::Kernel kernel_alone(const OperatorPart& op) const;
   [[nodiscard]] model::Tensor operand_of(model::TensorId id,
                                          const std::vector<model::Term>& terms) const;

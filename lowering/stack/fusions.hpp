@@ -19,7 +19,7 @@ namespace stratagem::lowering {
 inline std::vector<std::size_t> fused_lengths(const model::Graph& graph, const cost::Stack& stack,
                                               std::span<const model::OpId> ops) {
   std::vector<std::size_t> lengths;
-  for (const auto& [kinds] : cost::rules_of<cost::Fusion>(stack)) {
+  for (const auto& [kinds, kernel] : cost::rules_of<cost::Fusion>(stack)) {
     const auto matches = [&](model::OpId id, const std::string& kind) {
       return stack_name(graph.operators[id]) == kind;
     };
@@ -28,6 +28,16 @@ inline std::vector<std::size_t> fused_lengths(const model::Graph& graph, const c
   }
   std::ranges::sort(lengths, std::greater<>());
   return lengths;
+}
+
+/// Whose kernel these operators run as, if they are fused: its place among them.
+inline std::size_t kernel_of_fused(const cost::Stack& stack,
+                                   const std::vector<std::string>& kinds) {
+  for (const cost::Fusion& rule : cost::rules_of<cost::Fusion>(stack)) {
+    if (rule.kinds == kinds && !rule.kernel.empty())
+      return static_cast<std::size_t>(std::ranges::find(kinds, rule.kernel) - kinds.begin());
+  }
+  return kinds.size() - 1;
 }
 
 }  // namespace stratagem::lowering

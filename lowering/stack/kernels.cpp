@@ -177,7 +177,7 @@ void hold_gradient(cost::Kernel& kernel, const model::Graph& graph, const model:
   if (!held_in_another_type(graph, op)) {
     kernel.traffic += adds ? rule.extra_passes * held : Bytes{};
     kernel.launches += adds ? rule.launches : 0;
-  } else {  // of passes of the framework the first three are those of an addition
+  } else {  // up to three passes of the framework are those of one addition
     const double more = adds ? 2 + std::max(0.0, rule.extra_passes - 3) : 1;
     kernel.traffic += computed + more * held;
     kernel.launches += adds ? std::max(1, rule.launches) : 1;

@@ -342,6 +342,34 @@ TEST_CASE("products of linear layers run in fp8, those of attention and the logi
   }
 }
 
+TEST_CASE("a norm that casts as well has a norm's kernel, and writes what others read") {
+  const cost::Precision fp8 = cost::precision_named("fp8");
+  const auto kernels = [&](model::GptConfig config, bool fused) {
+    config.type = fp8.values;
+    const model::Graph graph = model::cast_products(model::gpt(config), fp8.products);
+    cost::Stack stack = plain_stack();
+    if (fused) stack.rules = {cost::Fusion{{"layer_norm", "cast"}, "layer_norm"}};
+    const Program program = lower(plan_of(graph, "{}"), stack, training("fp8"));
+    return block_of(program, 1, CellPass::forward);
+  };
+  const auto saved = [&](const model::GptConfig& config, const std::string& cast) {
+    const Block apart = kernels(config, false), together = kernels(config, true);
+    const cost::Kernel& fused = kernel_named(together, "mlp_norm + " + cast);
+    CHECK(fused.kind == cost::KernelKind::norm);
+    CHECK(fused.launches == 1);
+    return kernel_named(apart, "mlp_norm").traffic.value + kernel_named(apart, cast).traffic.value -
+           fused.traffic.value;
+  };
+  const double elements = 12.0 * 20 * 48;
+  CHECK(saved(small_gpt, "mlp.fc1.cast") == 2 * 2 * elements);  // neither written nor read
+  model::GptConfig experts = small_gpt;
+  experts.experts.count = 4;
+  experts.experts.per_token = 2;
+  experts.experts.every = 1;
+  // Tokens are dispatched to experts as they are: what the router reads in fp8 is written, too.
+  CHECK(saved(experts, "mlp.router.cast") == 2 * elements);
+}
+
 TEST_CASE("linear layers in fp8 keep a byte of each input for the backward pass") {
   // Of qkv, projection and fc1 b*s*h each, of fc2 4*b*s*h: Korthikanti's 34 bytes become 27.
   const auto left = [](const char* precision) {

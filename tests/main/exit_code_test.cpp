@@ -104,6 +104,8 @@ TEST_CASE("validation ends with exit code 3 where a limit does not hold, else wi
   const Ran wrong = run("validate all/a.json --wrong 0 --figure fits", folder);
   CHECK(wrong.exit == 3);
   CHECK(wrong.err == "a: fits: expected at most 0 wrong verdicts, found 1\n");
+  // One run that did not fit is predicted to; of runs that did there is none.
+  CHECK_THAT(wrong.out, ContainsSubstring("| a | 1 | 0 | 1 | 0 | 0 of 1 | - |"));
   folder.write("all/validate.json", R"({"wrong_verdicts": {}})");
   const Ran written = run("validate all", folder);
   CHECK(written.exit == 3);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "model/builder.hpp"
 #include "model/freeze.hpp"
 #include "model/zoo/gpt.hpp"
 #include "model/zoo/llama.hpp"
@@ -98,6 +99,50 @@ TEST_CASE("layers that read one activation share its cast") {
   CHECK(gate.inputs[0] == named(graph, "layers.0.mlp.up").inputs[0]);
   CHECK(casts(graph, Pass::forward) == 4 * 2);
   CHECK(casts(graph, Pass::input_gradient) == 5 * 2);
+}
+
+namespace {
+
+/// x -> product -> y, in a segment, and what reads y, there or in the next one.
+Graph product_and_readers(bool apart) {
+  Builder build("product");
+  build.begin_segment("first");
+  const TensorId tokens = build.tensor("tokens", {2, 4}, DataType::int64, Role::input);
+  const TensorId table = build.parameter("table", {10, 8}, DataType::bf16);
+  const auto activation = [&](const std::string& name) {
+    return build.tensor(name, {2, 4, 8}, DataType::bf16, Role::activation);
+  };
+  const TensorId x = activation("x"), y = activation("y"), bent = activation("bent");
+  const TensorId sum = activation("sum"), loss = activation("loss");
+  build.add(OpKind::embedding, "lookup", "b s, vocabulary+ h -> b s h", {tokens, table}, {x});
+  const TensorId weight = build.parameter("weight", {8, 8}, DataType::bf16);
+  build.add(OpKind::contraction, "product", "b s k+, n k+ -> b s n", {x, weight}, {y});
+  if (apart) build.begin_segment("second");
+  build.add(OpKind::gelu, "bend", "b s n -> b s n", {y}, {bent});
+  build.add(OpKind::add, "sum", "b s n, b s n -> b s n", {y, bent}, {sum});
+  build.begin_segment("last");
+  build.add(OpKind::gelu, "loss", "b s n -> b s n", {sum}, {loss});
+  return cast_products(std::move(build).finish(loss), DataType::fp8);
+}
+
+}  // namespace
+
+TEST_CASE("a gradient is cast when all that its readers return has been added up") {
+  for (const bool apart : {false, true}) {
+    INFO(apart);
+    const Graph graph = product_and_readers(apart);
+    const TensorId y = named(graph, "first.product").outputs[0];
+    const auto cast = std::ranges::find_if(graph.operators, [](const Operator& op) {
+      return op.kind == OpKind::cast && op.pass == Pass::input_gradient;
+    });
+    REQUIRE(cast != graph.operators.end());
+    CHECK(cast->inputs[0] == graph.gradient_of[y]);
+    CHECK(type_of(graph, cast->inputs[0]) == DataType::bf16);
+    CHECK(type_of(graph, cast->outputs[0]) == DataType::fp8);
+    // By the operator that the sum is of, or by the product where that is of another segment.
+    CHECK(graph.operators[cast->forward].name == (apart ? "first.product" : "first.bend"));
+    CHECK(graph.operators[cast->forward].segment == cast->segment);
+  }
 }
 
 TEST_CASE("gradients that no trained parameter needs are not cast") {

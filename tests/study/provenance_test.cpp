@@ -82,6 +82,19 @@ TEST_CASE("a share of the memory bandwidth counts where a kernel of its kind run
   CHECK(weakest(cost::KernelKind::softmax).provenance == Provenance::measured);
 }
 
+TEST_CASE("how far apart GPUs are counts where several of them multiply") {
+  cost::Profile profile = measured_profile();
+  profile.speed_spread = {.value = 0.01, .provenance = Provenance::assumed, .source = "a guess"};
+  const auto weakest = [&](cost::KernelKind kind, int gpus) {
+    program::Program program = program_of(kind, {0});
+    program.devices.resize(gpus, program.devices.front());
+    return weakest_provenance(profile, measured_stack(), program, gpus_of_node);
+  };
+  CHECK(weakest(cost::KernelKind::gemm, 1).provenance == Provenance::measured);
+  CHECK(weakest(cost::KernelKind::dropout, 2).provenance == Provenance::measured);
+  CHECK(weakest(cost::KernelKind::gemm, 2).profile == std::vector<std::string>{"/speed_spread"});
+}
+
 TEST_CASE("a constant of matrix products counts for its data type only") {
   cost::Profile profile = measured_profile();
   profile.kernels.gemm.at("fp32").ramp.provenance = Provenance::assumed;
