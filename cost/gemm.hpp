@@ -36,8 +36,8 @@ namespace stratagem::cost {
 ///     compute = batch * 2*m*n * (k + ramp) / rate
 ///
 /// and fixed and memory as above. Of 30 products on a core of a Xeon (OpenBLAS) that leaves a
-/// median error of 4 % where tiles leave 8 % (docs/records/calibration-machines.md). Source: Goto and van de
-/// Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34(3), 2008.
+/// median error of 4 % where tiles leave 8 % (docs/records/calibration-machines.md). Source: Goto
+/// and van de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34(3), 2008.
 /// Throws InputError if the profile has no peak for the kernel's data type.
 Seconds gemm_time(const Kernel&, const GemmConstants&, const Profile&);
 

@@ -8,9 +8,10 @@ namespace stratagem::cost {
 
 /// The expected largest of `count` independent standard normal numbers:
 ///
-///     E = integral from 0 to infinity of 1 - F(x)^count - F(-x)^count dx,  F the normal distribution
+///     E = integral from 0 to infinity of 1 - F(x)^count - F(-x)^count dx
 ///
-/// 0 of one, 1/sqrt(pi) of two, 1.42 of 8, 3.24 of 1,000. Expects at least one.
+/// F is the normal distribution. 0 of one, 1/sqrt(pi) of two, 1.42 of 8, 3.24 of 1,000. Expects at
+/// least one.
 /// Source: David and Nagaraja, Order Statistics, 3rd edition, section 3.1.
 double expected_largest(int count);
 

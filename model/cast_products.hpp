@@ -12,12 +12,11 @@ namespace stratagem::model {
 bool are_cast(DataType values, DataType products);
 
 /// Has every product of an activation and a parameter read a copy of the activation in another
-/// type, which an operator `cast` before it makes; products that read the same activation alike share
-/// it.
-/// The backward pass is derived anew: the gradient of such a product's output is cast, too, by the
-/// operator that returns it, and both products of the backward pass read the copy. Products of
-/// activations alone stay in their type, and so does the segment of the loss, as Transformer
-/// Engine's users have it: logits want precision. Parameters are tensors of their own type still.
+/// type. An operator `cast` before the product makes it; products that read the same activation in
+/// the same order of dimensions share it. The backward pass is derived anew: the gradient of such a
+/// product's output is cast, too, where it is made, and both products of the backward pass read the
+/// copy. Products of activations alone stay in their type. So does the segment of the loss, since
+/// logits want precision, as Transformer Engine's users have it. Parameters keep their type.
 /// Source: Micikevicius et al., FP8 Formats for Deep Learning, arXiv:2209.05433, section 3.
 Graph cast_products(Graph graph, DataType type);
 

@@ -173,9 +173,8 @@ class Differentiation {
     return {whole, of.terms};
   }
 
-  /// The gradient of a product's output in the type of its operands. It is an operator of the
-  /// output's consumer, if that is in the same segment: so the copy is made where the gradient is,
-  /// and it is the copy that is moved to where the products want it.
+  /// The gradient of a product's output in the type of its operands. The output's consumer casts
+  /// it, if it is in the same segment: so what is moved to the products is the copy.
   Operand cast_gradient(OpId id, const Operand& gradient) {
     const Operator& op = graph_.operators[id];
     const DataType type = graph_.tensors[op.inputs[0]].type;

@@ -170,12 +170,11 @@ Json resolved(const JsonReader& reader) {
 }
 
 std::shared_ptr<const model::Graph> read_model(const JsonReader& reader, std::int64_t batch,
-                                               const cost::Precision& precision) {
+                                               const cost::Precision& types) {
   const std::string name = reader.at("family").one_of(names(model::families()));
   const auto family = std::ranges::find(model::families(), name, &model::Family::name);
   try {
-    return family->build(reader, batch,
-                         {precision.values, precision.gradients, precision.products});
+    return family->build(reader, batch, {types.values, types.gradients, types.products});
   } catch (const InputError& error) {
     if (!error.file.empty()) throw;  // a graph does not know the file that it comes from
     throw InputError(reader.file(), reader.path(), error.expected, error.found);
