@@ -95,8 +95,12 @@ RuleKind kernels() {
         reader.at(key).fail("no such key of gradient_accumulation");
     }
     const bool update = rule.of == "gradient_accumulation" || rule.of == "optimizer_step";
-    if (update && reader.has("temporary"))
-      reader.at("temporary").fail("no such key of " + rule.of, reader.at("temporary").dump());
+    for (const char* key : {"temporary", "kept_buffers"}) {
+      if (update && reader.has(key))
+        reader.at(key).fail("no such key of " + rule.of, reader.at(key).dump());
+    }
+    if (rule.kept_buffers > 0 && std::ranges::count(model::stack_names("F"), rule.of) == 0)
+      reader.at("kept_buffers").fail("no such key but of forward operators");
     if (rule.of != "optimizer_step" && reader.has("flat_shares"))
       reader.at("flat_shares").fail("no such key of " + rule.of, reader.at("flat_shares").dump());
     if (rule.of == "optimizer_step" && reader.has("extra_passes"))
@@ -106,7 +110,7 @@ RuleKind kernels() {
   names.schema = words(operators_and_updates()).schema;
   return kind<OperatorKernels>(
       {"kernels of a kind of operator", "launches, device memory traffic, rates, waits of the host",
-       "temporary buffers"},
+       "temporary buffers, and such as live all the time"},
       {{"operator", &OperatorKernels::of, names,
         "the operator, `.B` or `.W` appended for the gradient of its input or weight; or "
         "`optimizer_step`, of one parameter tensor, or `gradient_accumulation`, of one gradient in "
@@ -126,6 +130,9 @@ RuleKind kernels() {
         "device time over that of the profile's kernels, where another implementation runs"},
        {"temporary", &OperatorKernels::temporary, size_per_element(),
         "buffers that live while the kernels run, for each element of the first result", "none"},
+       {"kept_buffers", &OperatorKernels::kept_buffers, whole(0, 100),
+        "of a forward operator: buffers of the framework that live all the time, each as large as "
+        "the largest first result"},
        {"flat_shares", &OperatorKernels::flat_shares, flag(),
         "of `optimizer_step`: are the shares that ranks step (ZeRO 1 and 2) pieces of one flat "
         "buffer? Then each of n ranks launches and waits for one tensor in n, otherwise for its "

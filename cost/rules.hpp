@@ -17,9 +17,10 @@ namespace stratagem::cost {
 /// With how many launches a framework runs operators of one kind. The kernels read every input and
 /// write every output once. In addition they pass `extra_passes` times over the operator's largest
 /// tensor, and move `extra_traffic` for each of its elements. While they run they have buffers of
-/// `temporary` for each element of the first result. Also of an optimizer's step of one
-/// parameter tensor ("optimizer_step"), and of adding to a gradient ("gradient_accumulation"). Of
-/// operators that run as one kernel the last one's `slowdown` counts.
+/// `temporary` for each element of the first result. For those of forward passes the framework
+/// keeps `kept_buffers` that live all the time, each as large as the largest first result. Also of
+/// an optimizer's step of one parameter tensor ("optimizer_step"), and of adding to a gradient
+/// ("gradient_accumulation"). Of operators that run as one kernel the last one's `slowdown` counts.
 struct OperatorKernels {
   std::string of;  ///< "gelu", "gelu.B" (the gradient of its input), "embedding.W" (of its weight)
   int launches = 1;
@@ -28,6 +29,7 @@ struct OperatorKernels {
   int synchronizations = 0;  ///< how often the host waits for what the kernels have written
   double slowdown = 1;       ///< device time of the kernels over that of the profile's
   Bytes temporary = {};
+  int kept_buffers = 0;
   /// Of steps: where ranks that keep whole weights step a share each, is that a piece of one flat
   /// buffer, with the tensors in it? Otherwise it is a piece of every tensor.
   bool flat_shares = false;

@@ -11,6 +11,7 @@
 #include "cost/nccl/constants.hpp"
 #include "cost/precision.hpp"
 #include "cost/rule_kinds.hpp"
+#include "topology/node_file.hpp"
 
 namespace stratagem::cost {
 namespace {
@@ -28,6 +29,26 @@ std::string read_version(const JsonReader& reader) {
   return reader.text();
 }
 
+Constant<Bytes> read_workspace(const JsonReader& reader) {
+  auto size = read_constant<Bytes>(reader);
+  if (size.value > 1e15_B) reader.at("value").fail("at most 1 PB", reader.at("value").dump());
+  return size;
+}
+
+/// That of any GPU, then those of newer ones, each from a compute capability on.
+std::vector<MemoryFacts::Workspace> read_workspaces(const JsonReader& reader) {
+  std::vector<MemoryFacts::Workspace> workspaces{{0, read_workspace(reader)}};
+  const auto newer = reader.find("newer");
+  if (!newer) return workspaces;
+  for (const JsonReader& one : newer->elements()) {
+    const int from = topology::read_compute_capability(one.at("from"));
+    if (from <= workspaces.back().from)
+      one.at("from").fail("more than that before it", one.at("from").dump());
+    workspaces.push_back({from, read_workspace(one)});
+  }
+  return workspaces;
+}
+
 MemoryFacts read_memory(const JsonReader& reader) {
   MemoryFacts facts;
   using Allocator = MemoryFacts::Allocator;
@@ -36,9 +57,8 @@ MemoryFacts read_memory(const JsonReader& reader) {
                                        {"expandable", Allocator::expandable}})
                         .read(reader.at("allocator"));
   if (const auto workspace = reader.find("workspace")) {
-    facts.workspace = read_constant<Bytes>(*workspace);
-    if (facts.workspace->value > 1e15_B)
-      workspace->at("value").fail("at most 1 PB", workspace->at("value").dump());
+    facts.workspaces = read_workspaces(*workspace);
+    choose_workspace(facts, 0);
     facts.workspace_allocated =
         reader.at("workspace_from").one_of({"allocator", "driver"}) == "allocator";
   }
@@ -153,6 +173,12 @@ JsonReader over_bases(const std::string& file, std::vector<JsonReader>& files) {
 }
 
 }  // namespace
+
+void choose_workspace(MemoryFacts& memory, int compute_capability) {
+  for (const MemoryFacts::Workspace& one : memory.workspaces) {
+    if (one.from <= compute_capability) memory.workspace = one.size;
+  }
+}
 
 Stack read_stack(const std::string& file) {
   std::vector<JsonReader> files;

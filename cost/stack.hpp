@@ -21,11 +21,20 @@ struct MemoryFacts {
     caching,     ///< PyTorch's, see sim/caching_allocator.hpp
     expandable,  ///< the same with expandable segments
   };
+  /// Workspaces of the libraries of matrix products, all together.
+  struct Workspace {
+    int from = 0;  ///< the least compute capability that has it, ten times CUDA's number; 0: any
+    Constant<Bytes> size;
+  };
   Allocator allocator = Allocator::none;
-  /// Of the library of matrix products, one for a stream.
+  std::vector<Workspace> workspaces;  ///< newer GPUs last
+  /// What a run's GPUs have of them (choose_workspace); before that, what any GPU has.
   std::optional<Constant<Bytes>> workspace;
   bool workspace_allocated = false;  ///< is it a block of the allocator, or the driver's?
 };
+
+/// Sets `workspace` to the last that GPUs of a compute capability have (0: not known).
+void choose_workspace(MemoryFacts& memory, int compute_capability);
 
 /// A named, small set of facts about a framework version, read from its source, with at most two
 /// fitted scalars of the three. No fact may depend on a model or on an experiment.

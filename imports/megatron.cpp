@@ -92,8 +92,6 @@ constexpr Missing missing[] = {
     Missing{"squared-relu", "no family has it"},
     Missing{"use-megatron-fsdp", "say it as \"zero\": 3"},
     Missing{"decoder-*-pipeline-num-layers", "say it as \"layers_per_stage\""},
-    Missing{"num-distributed-optimizer-instances",
-            "say it as \"zero\": {\"stage\": 1, \"ranks\": N}"},
 };
 
 class Megatron {
@@ -190,9 +188,14 @@ class Megatron {
     const int multiple = words_.number("make-vocab-size-divisible-by").value_or(128) * tensor;
     auto entries = words_.number("vocab-size");
     if (!entries) {
-      entries = 50257;
+      const std::string tokenizer = words_.take("tokenizer-type").value_or("");
+      const bool llama = tokenizer == "Llama2Tokenizer";
+      if (!llama && !tokenizer.empty())
+        settings_.no_matter.push_back("--tokenizer-type " + tokenizer);
+      entries = llama ? 32000 : 50257;
       settings_.assumed.push_back(
-          {"--vocab-size", "50257, as GPT-2's; it is in the tokenizer's files"});
+          {"--vocab-size", fmt::format("{}, as {}'s; it is in the tokenizer's files", *entries,
+                                       llama ? "Llama 2" : "GPT-2")});
     }
     settings_.model.set("vocabulary", (*entries + multiple - 1) / multiple * multiple);
   }
@@ -232,10 +235,8 @@ class Megatron {
     const auto nodes = words_.number("nnodes");
     const auto each = words_.number("nproc-per-node");
     const auto world = words_.number("world-size");
-    if (each)
-      settings_.cluster.set("gpus", nodes.value_or(1) * *each);
-    else if (world)
-      settings_.cluster.set("gpus", *world);
+    gpus_ = each ? nodes.value_or(1) * *each : world.value_or(0);
+    if (gpus_ > 0) settings_.cluster.set("gpus", gpus_);
   }
 
   void read_pipeline() {
@@ -265,13 +266,33 @@ class Megatron {
     }
   }
 
+  /// Ranks that share the states of an optimizer of which there are so many copies; nullopt: all.
+  std::optional<int> shard_ranks(int copies) {
+    int data = gpus_;
+    for (const char* degree :
+         {"tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size"})
+      data /= words_.number(degree).value_or(1);
+    if (copies == 1) return std::nullopt;
+    if (data == 0) {
+      leave_out("num-distributed-optimizer-instances", "how many GPUs there are is not said");
+      return std::nullopt;
+    }
+    return std::max(1, data / copies);
+  }
+
   void read_data_parallelism() {
     const bool sharded = words_.flag("use-distributed-optimizer");
     const bool ahead = words_.flag("overlap-param-gather");
-    if (sharded && ahead)
-      settings_.strategy.set("zero", Json::object().set("stage", 1).set("prefetch", 1));
-    else if (sharded)
+    const auto copies = words_.number("num-distributed-optimizer-instances");
+    const auto ranks = shard_ranks(copies.value_or(1));
+    if (sharded && (ahead || ranks)) {
+      Json zero = Json::object().set("stage", 1);
+      if (ahead) zero.set("prefetch", 1);
+      if (ranks) zero.set("ranks", *ranks);
+      settings_.strategy.set("zero", zero);
+    } else if (sharded) {
       settings_.strategy.set("zero", 1);
+    }
     if (words_.flag("overlap-grad-reduce")) {
       // DistributedDataParallelConfig, for up to 40 data ranks; more have larger buckets.
       const int elements = words_.number("ddp-bucket-size").value_or(40'000'000);
@@ -283,6 +304,7 @@ class Megatron {
   Said words_;
   Settings settings_;
   double gradient_bytes_ = 4;
+  int gpus_ = 0;  ///< 0: not said
 };
 
 bool is_megatron(const std::string& text) {

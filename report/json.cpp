@@ -61,6 +61,7 @@ Json devices(const std::vector<sim::DeviceMemory>& memory) {
     list.push(Json::object()
                   .set("device", device.device)
                   .set("count", device.count)
+                  .set("resident_bytes", device.resident.value)
                   .set("peak_allocated_bytes", device.allocated.value)
                   .set("peak_reserved_bytes", device.reserved.value)
                   .set("peak_used_bytes", device.used().value)

@@ -127,7 +127,11 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
   device.peak = memory_peak(program, timeline, a, changes);
   device.at = task_named(program, timeline, actor.sequence, device.peak, segments);
   device.peak.when = timeline.in_full(device.peak.when);
-  device.allocated = device.peak.total + (device.workspace_allocated ? device.workspace : Bytes{});
+  const Bytes within = device.workspace_allocated ? device.workspace : Bytes{};
+  for (const Bytes bytes : residents(program, actor.sequence, program::Residence::device))
+    device.resident += bytes;
+  device.resident += within;
+  device.allocated = device.peak.total + within;
   reserve(device, program, timeline, a, changes, profile, stack);
   return device;
 }
@@ -181,6 +185,7 @@ const DeviceMemory& fullest(const std::vector<DeviceMemory>& devices) {
 MemoryFigures highest(const std::vector<DeviceMemory>& devices) {
   MemoryFigures figures;
   for (const DeviceMemory& device : devices) {
+    figures.resident = std::max(figures.resident, device.resident);
     figures.allocated = std::max(figures.allocated, device.allocated);
     figures.reserved = std::max(figures.reserved, device.reserved);
     figures.used = std::max(figures.used, device.used());

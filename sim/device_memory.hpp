@@ -16,6 +16,8 @@ namespace stratagem::sim {
 
 /// The highest of each, over time and, for a run, over its devices.
 struct MemoryFigures {
+  Bytes
+      resident;  ///< tensors that live from one iteration to the next: torch.cuda.memory_allocated
   Bytes allocated;  ///< sum of live tensors: torch.cuda.max_memory_allocated
   Bytes reserved;   ///< what the framework's allocator holds: torch.cuda.max_memory_reserved
   Bytes used;       ///< with what driver, libraries and communicators take: nvidia-smi
@@ -30,6 +32,7 @@ struct DeviceMemory {
   MemoryPeak peak;  ///< of the program's buffers
   std::string at;   ///< the task that allocated the last of it: "mlp.gelu of layers.3 in F(stage 0,
                     ///< micro-batch 1)"; empty: none, residents alone
+  Bytes resident;   ///< what lives from one iteration to the next, with the workspace as below
   Bytes allocated;  ///< with the workspace if the allocator gives it
   Bytes reserved;   ///< highest; what is allocated where the stack has no allocator of its own
   Bytes context;    ///< of the driver

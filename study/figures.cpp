@@ -42,8 +42,8 @@ std::vector<Measured> read_measured(const JsonReader& reader) {
       figure.at("value").fail("a fraction, such as 0.8");
     const auto fitted = figure.find("fitted");
     const auto device = figure.find("device");
-    if (device && !key.starts_with("peak_"))
-      device->fail("no device: only peaks of memory are one device's", device->dump());
+    if (device && (!concerns_memory(key) || key == "fits"))
+      device->fail("no device: only bytes are one device's", device->dump());
     result.push_back(
         {.name = key,
          .value = value,

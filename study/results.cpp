@@ -23,14 +23,15 @@ sim::MemoryFigures memory_of(const Outcome& outcome, const Run& run, const std::
     throw InputError(run.origin.file, run.origin.path + "/measured/" + name + "/device",
                      "the first of devices that are alike: " + firsts, std::to_string(device));
   }
-  return {found->allocated, found->reserved, found->used()};
+  return {found->resident, found->allocated, found->reserved, found->used()};
 }
 
-/// The three figures of memory, in bytes, and whether they fit.
+/// The figures of memory, in bytes, and whether they fit.
 double predict_memory(const std::string& name, const Result& result, std::optional<int> device) {
   const Outcome& outcome = result.outcome;
   const sim::MemoryFigures memory =
       device ? memory_of(outcome, *result.run, name, *device) : outcome.memory;
+  if (name == "resident") return memory.resident.value;
   if (name == "peak_allocated") return memory.allocated.value;
   if (name == "peak_reserved") return memory.reserved.value;
   if (name == "peak_used") return memory.used.value;
@@ -91,7 +92,7 @@ std::optional<std::string> failure(const Result& result, const Expectation& expe
 }  // namespace
 
 bool concerns_memory(const std::string& figure) {
-  return figure.starts_with("peak_") || figure == "fits";
+  return figure.starts_with("peak_") || figure == "resident" || figure == "fits";
 }
 
 double Figure::error() const {

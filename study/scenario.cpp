@@ -331,6 +331,7 @@ void read_parts(Run& run, const JsonReader& reader) {
   read(cluster, [&] {
     ClusterChoice choice = read_cluster(cluster);
     run.cluster = std::move(choice.cluster);
+    cost::choose_workspace(run.stack.memory, run.cluster.design().compute_capability);
     run.gpus = choice.gpus;
     if (!plan_replaces_strategy(reader)) gpus = choice.gpus;
   });

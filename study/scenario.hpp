@@ -29,9 +29,8 @@ namespace stratagem::study {
 /// The figures that can be measured of a run. Each is predicted for every run (see compare in
 /// results.hpp).
 inline const std::vector<std::string> figure_names = {
-    "iteration_time",     "tflops_per_gpu", "model_tflops_per_gpu",
-    "scaling_efficiency", "speedup",        "peak_allocated",
-    "peak_reserved",      "peak_used",      "fits"};
+    "iteration_time", "tflops_per_gpu", "model_tflops_per_gpu", "scaling_efficiency", "speedup",
+    "resident",       "peak_allocated", "peak_reserved",        "peak_used",          "fits"};
 
 /// Does the figure concern memory, so that it exists even for a run that does not fit?
 bool concerns_memory(const std::string& figure);

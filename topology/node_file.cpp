@@ -47,12 +47,8 @@ Names read_vertices(const JsonReader& reader, NodeDesign& design) {
 /// What communication libraries judge a server by, and the memory of its processors, where it is
 /// known.
 void read_facts(const JsonReader& reader, NodeDesign& design) {
-  if (const auto capability = reader.find("compute_capability")) {
-    const double tenfold = capability->number() * 10;
-    if (tenfold < 10 || tenfold > 1000 || std::abs(tenfold - std::round(tenfold)) > 1e-6)
-      capability->fail("a compute capability such as 7.0");
-    design.compute_capability = static_cast<int>(std::round(tenfold));
-  }
+  if (const auto capability = reader.find("compute_capability"))
+    design.compute_capability = read_compute_capability(*capability);
   if (const auto processor = reader.find("processor"))
     design.processor = kind_of(processor_words, processor->one_of(words(processor_words)));
   if (const auto memory = reader.find("host_memory")) {
@@ -115,6 +111,13 @@ void check(const NodeFile& node, const JsonReader& reader) {
 }
 
 }  // namespace
+
+int read_compute_capability(const JsonReader& reader) {
+  const double tenfold = reader.number() * 10;
+  if (tenfold < 10 || tenfold > 1000 || std::abs(tenfold - std::round(tenfold)) > 1e-6)
+    reader.fail("a compute capability such as 7.0");
+  return static_cast<int>(std::round(tenfold));
+}
 
 NetworkSpeed read_speed(const JsonReader& reader) {
   if (!reader.is_object()) {

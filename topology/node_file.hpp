@@ -25,6 +25,9 @@ NodeFile read_node(const JsonReader& reader);
 /// The file's text; reads back as the same node, its vertices ordered by kind.
 std::string node_text(const NodeFile& node);
 
+/// A compute capability as CUDA has it, 7.0: ten times that.
+int read_compute_capability(const JsonReader& reader);
+
 /// A network speed: the name of a known one, or its figures.
 NetworkSpeed read_speed(const JsonReader& reader);
 

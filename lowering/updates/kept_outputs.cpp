@@ -1,8 +1,9 @@
-// Finds the slot that an operator writes in the forward calls of its segment.
+// Finds the slots that operators write in the calls of their segments.
 #include "lowering/updates/kept_outputs.hpp"
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "model/operator_kinds.hpp"
 
@@ -32,6 +33,23 @@ std::map<int, Bytes> written(const SequenceContext& context, const SequenceDraft
   return passes;
 }
 
+/// The largest first result of a kind of forward operator in any call of a sequence; 0: none runs.
+Bytes largest_written(const SequenceContext& context, const SequenceDraft& draft,
+                      const std::string& kind) {
+  Bytes largest;
+  const model::Graph& graph = context.plan.graph();
+  for (const program::StoredCall& call : draft.calls()) {
+    if (call.segment < 0) continue;
+    for (const model::OpId id : graph.segments[call.segment].forward) {
+      const model::Operator& op = graph.operators[id];
+      if (stack_name(op) != kind) continue;
+      const int place = context.stages.facts(call.segment).place.at(op.outputs.front());
+      largest = std::max(largest, at_place(context.table[call.block], place));
+    }
+  }
+  return largest;
+}
+
 }  // namespace
 
 std::vector<program::Resident> kept_outputs(const SequenceContext& context,
@@ -49,6 +67,19 @@ std::vector<program::Resident> kept_outputs(const SequenceContext& context,
         if (passes++ < rule.passes) residents.push_back({program::Category::activations, bytes});
       }
     }
+  }
+  return residents;
+}
+
+std::vector<program::Resident> kept_buffers(const SequenceContext& context,
+                                            const SequenceDraft& draft) {
+  std::vector<program::Resident> residents;
+  for (const cost::OperatorKernels& rule : cost::rules_of<cost::OperatorKernels>(context.stack)) {
+    if (rule.kept_buffers == 0) continue;
+    const Bytes largest = largest_written(context, draft, rule.of);
+    if (largest > Bytes{})
+      residents.insert(residents.end(), rule.kept_buffers,
+                       {program::Category::temporaries, largest});
   }
   return residents;
 }

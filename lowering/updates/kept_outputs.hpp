@@ -1,4 +1,4 @@
-// Outputs of finished forward passes that a framework keeps.
+// Outputs of finished forward passes, and buffers for operators, that a framework keeps.
 #pragma once
 
 #include <vector>
@@ -11,6 +11,11 @@ namespace stratagem::lowering {
 /// sequence has all its calls. They are as large as what its forward passes write. None if no such
 /// operator runs.
 std::vector<program::Resident> kept_outputs(const SequenceContext& context,
+                                            const SequenceDraft& draft);
+
+/// The buffers that a framework keeps for kinds of operators (cost::OperatorKernels), likewise; each
+/// is as large as the largest first result of its kind.
+std::vector<program::Resident> kept_buffers(const SequenceContext& context,
                                             const SequenceDraft& draft);
 
 }  // namespace stratagem::lowering

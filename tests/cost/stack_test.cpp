@@ -311,6 +311,35 @@ TEST_CASE("a stack says how it takes memory, and one that does not has no alloca
   CHECK_THROWS_AS(with_memory(R"({"allocator": "caching", "rounding": 512})"), InputError);
 }
 
+TEST_CASE("GPUs of a newer generation have workspaces of their own") {
+  const Folder folder;
+  static_cast<void>(folder.write("whole.json", whole));
+  const auto workspaces = [&](const std::string& newer) {
+    const std::string rest = R"("provenance": "published", "source": "nobody", "value": )";
+    const std::string workspace = "{" + rest + R"("8 MiB", "newer": [{"from": 8.6, )" + rest +
+                                  R"("9 MiB"}, {"from": )" + newer + ", " + rest + R"("32 MiB"}]})";
+    return cost::read_stack(folder.write("variant.json", R"({
+      "name": "variant", "base": "whole", "source": "made up", "memory": {
+        "allocator": "caching", "workspace_from": "allocator", "workspace": )" +
+                                                             workspace + "}}"))
+        .memory;
+  };
+  cost::MemoryFacts memory = workspaces("9.0");
+  CHECK(memory.workspace->value == 8_MiB);
+  const auto on = [&](int compute_capability) {
+    cost::choose_workspace(memory, compute_capability);
+    return memory.workspace->value;
+  };
+  CHECK(on(0) == 8_MiB);
+  CHECK(on(80) == 8_MiB);
+  CHECK(on(86) == 9_MiB);
+  CHECK(on(89) == 9_MiB);
+  CHECK(on(90) == 32_MiB);
+  CHECK(on(100) == 32_MiB);
+  CHECK_THROWS_WITH(workspaces("8.6"), ContainsSubstring("/memory/workspace/newer/1/from"));
+  CHECK_THROWS_WITH(workspaces("\"9.0\""), ContainsSubstring("/memory/workspace/newer/1/from"));
+}
+
 TEST_CASE("unknown keys, missing values and factors of zero and less are refused") {
   const Folder folder;
   const auto refused = [&](const std::string& from, const std::string& to,

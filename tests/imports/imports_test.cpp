@@ -68,6 +68,36 @@ TEST_CASE("Megatron-LM's recomputation, and ranks of context and tensors") {
   CHECK_FALSE(context.at("model").at("dropout").boolean());
 }
 
+TEST_CASE("copies of a distributed optimizer, of which each has its share of the data ranks") {
+  const std::string script =
+      "pretrain_gpt.py --num-layers 12 --hidden-size 512 --bf16 "
+      "--num-attention-heads 8 --seq-length 1024 --micro-batch-size 4 "
+      "--global-batch-size 32 --tensor-model-parallel-size 2 "
+      "--use-distributed-optimizer --num-distributed-optimizer-instances 2 ";
+  const std::string launched = "torchrun --nproc-per-node 8 " + script;
+  check(run_of({launched}, {}), "strategy",
+        R"({"data": 4, "tensor": 2, "zero": {"stage": 1, "ranks": 2}})");
+  check(run_of({launched + "--overlap-param-gather"}, {}), "strategy",
+        R"({"data": 4, "tensor": 2, "zero": {"stage": 1, "prefetch": 1, "ranks": 2}})");
+  // Where the number of GPUs is not among the arguments, the shares are not known.
+  check(run_of({script}, {"gpus=8"}), "strategy", R"({"data": 4, "tensor": 2, "zero": 1})");
+}
+
+TEST_CASE("a vocabulary that only the kind of tokenizer says") {
+  const auto vocabulary = [](const std::string& more) {
+    return run_of({"torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 12 --hidden-size 512 "
+                   "--bf16 --num-attention-heads 8 --seq-length 1024 " +
+                   more},
+                  {})
+        .at("model")
+        .at("vocabulary")
+        .whole_number();
+  };
+  CHECK(vocabulary("") == 50304);
+  CHECK(vocabulary("--tokenizer-type Llama2Tokenizer") == 32000);
+  CHECK(vocabulary("--tokenizer-type NullTokenizer --vocab-size 131073") == 131200);
+}
+
 TEST_CASE("a Llama of Hugging Face under ZeRO-Infinity of DeepSpeed") {
   const JsonReader run = run_of(
       {read_file(folder + "llama_3_70b.json"), read_file(folder + "deepspeed_infinity.json")},

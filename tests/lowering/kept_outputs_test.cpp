@@ -39,6 +39,29 @@ TEST_CASE(
   CHECK(kept(pipeline, 4, 1, 0).empty());
 }
 
+TEST_CASE(
+    "a stack's buffers are as large as the largest result of their kind, on ranks that run it") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto buffers = [&](const std::string& kind, const std::string& strategy, int sequence) {
+    cost::Stack stack = plain_stack();
+    stack.rules = {cost::OperatorKernels{.of = kind, .kept_buffers = 2}};
+    std::vector<Bytes> sizes;
+    const program::Program program = lower(plan_of(graph, strategy, 4), stack);
+    for (const program::Resident& resident : program.sequences.at(sequence).residents) {
+      if (resident.category == program::Category::temporaries) sizes.push_back(resident.bytes);
+    }
+    return sizes;
+  };
+  // Scores in two bytes of every head and pair of tokens, whatever the number of layers.
+  const double pairs = 1.0 * small_gpt.sequence * small_gpt.sequence;
+  const Bytes scores{2.0 * small_gpt.batch * small_gpt.heads * pairs};
+  CHECK(buffers("masked_softmax", "{}", 0) == std::vector{scores, scores});
+  CHECK(buffers("masked_softmax", R"({"tensor": 2})", 0) == std::vector{scores / 2, scores / 2});
+  const std::string pipeline = R"({"pipeline": 2, "schedule": "1f1b"})";
+  CHECK(buffers("exponential", pipeline, 0).empty());
+  CHECK(buffers("exponential", pipeline, 1) == std::vector{exponentials(1), exponentials(1)});
+}
+
 TEST_CASE("of a micro-batch whose tokens come in slices all are kept") {
   const std::vector<Bytes> slices =
       kept(R"({"pipeline": 2, "schedule": "1f1b", "token_slices": [10, 6, 4]})", 3, 1, 2);

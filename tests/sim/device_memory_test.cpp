@@ -135,6 +135,9 @@ TEST_CASE("the allocator has what everything else leaves, and gives back for mor
   CHECK(within.reserved == 82_MiB);
   CHECK(within.used() == 92_MiB);
   CHECK(within.allocated == 44_MiB);
+  // Between iterations only the workspace lives.
+  CHECK(beside.resident == Bytes{});
+  CHECK(within.resident == 9_MiB);
 }
 
 TEST_CASE("what does not fit says how much is wanting") {

@@ -81,8 +81,9 @@ TEST_CASE("figures of memory are those of the outcome, also where it does not fi
       {.name = "peak_used", .at_least = 0, .at_most = 47e9, .because = "broken"}};
   Outcome large = outcome(1, 1_s);
   large.status = Outcome::Status::out_of_memory;
-  large.memory = {.allocated = 44_GB, .reserved = 46_GB, .used = 48_GB};
+  large.memory = {.resident = 9_GB, .allocated = 44_GB, .reserved = 46_GB, .used = 48_GB};
   const auto results = study::compare(scenario, {outcome(1, 1_s), large});
+  CHECK(predicted(results[1], "resident") == 9e9);
   CHECK(predicted(results[1], "peak_allocated") == 44e9);
   CHECK(predicted(results[1], "peak_used") == 48e9);
   CHECK(predicted(results[0], "fits") == 1);

@@ -243,7 +243,7 @@ const units = {
   iteration_time: inSeconds, tflops_per_gpu: (value) => inRate(value * 1e12),
   model_tflops_per_gpu: (value) => inRate(value * 1e12),
   scaling_efficiency: inPercent, speedup: (value) => `${inNumber(value)} x`,
-  peak_allocated: inBytes, peak_reserved: inBytes, peak_used: inBytes,
+  resident: inBytes, peak_allocated: inBytes, peak_reserved: inBytes, peak_used: inBytes,
 };
 function figureText(name, value) {
   if (name === "fits") return value ? "fits" : "does not fit";
