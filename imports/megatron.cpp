@@ -86,10 +86,8 @@ constexpr Missing missing[] = {
     Missing{"no-rope-fusion", "the stack says what is fused"},
     Missing{"cross-entropy-*", "the stack says how the loss is computed"},
     Missing{"cuda-graph*", "launches are counted as without graphs"},
-    Missing{"qk-layernorm", "no family normalises queries and keys"},
     Missing{"multi-latent-attention", "no family has latent attention"},
     Missing{"*-lora-rank", "no family has latent attention"},
-    Missing{"squared-relu", "no family has it"},
     Missing{"use-megatron-fsdp", "say it as \"zero\": 3"},
     Missing{"decoder-*-pipeline-num-layers", "say it as \"layers_per_stage\""},
 };
@@ -117,62 +115,77 @@ class Megatron {
     settings_.left_out.push_back({"--" + what, why});
   }
 
-  /// RMS norms, rotary positions and gated MLPs are Llama's; GPT's are norms with biases, learned
-  /// positions and one matrix before GeLU.
+  /// Where norms, positions, MLPs and biases are Llama's, it is one; any other is a GPT, whose keys
+  /// say what differs from GPT-3.
   void read_model() {
     Json& model = settings_.model;
     const bool gated = words_.flag("swiglu");
     const bool rms = words_.take("normalization").value_or("LayerNorm") == "RMSNorm";
-    const bool rope = words_.take("position-embedding-type").value_or("") == "rope" ||
-                      words_.flag("use-rotary-position-embeddings");
-    const bool llama = gated;
+    const std::string positions = read_positions();
+    const bool biases = !words_.flag("disable-bias-linear");
+    const bool llama = gated && rms && positions == "rotary" && !biases;
     model.set("family", llama ? "llama" : "gpt");
-    if (rms != llama)
-      leave_out("normalization", llama ? "llama has RMS norms" : "gpt has norms with biases");
-    if (rope != llama)
-      leave_out("position-embedding-type",
-                llama ? "llama has rotary positions" : "gpt has learned positions");
-    const bool no_bias = words_.flag("disable-bias-linear");
-    if (no_bias != llama)
-      leave_out("disable-bias-linear", llama ? "llama has no biases" : "gpt has biases");
     copy("num-layers", model, "layers");
     copy("hidden-size", model, "hidden");
     copy("num-attention-heads", model, "heads");
     copy("seq-length", model, "sequence");
-    if (const auto ffn = words_.number("ffn-hidden-size")) {
-      model.set("intermediate", *ffn);
-    } else if (const auto hidden = words_.number("hidden-size"); llama && hidden) {
-      model.set("intermediate", 4 * *hidden * 2 / 3 / 64 * 64);
-      settings_.assumed.push_back(
-          {"--ffn-hidden-size", "8/3 of the hidden size, a multiple of 64"});
+    if (!llama) {
+      if (rms) model.set("norm", "rms");
+      if (positions != "learned") model.set("positions", positions);
+      if (!biases) model.set("biases", false);
+      if (gated) model.set("activation", "swiglu");
+      if (words_.flag("squared-relu")) model.set("activation", "squared-relu");
     }
-    read_attention(llama);
+    read_width(gated);
+    read_attention();
     read_vocabulary();
     if (const bool untied = words_.flag("untie-embeddings-and-output-weights"); untied == !llama)
       model.set("tied", !untied);
+    read_dropout(llama);
+    read_experts();
+    read_table_of_positions(positions == "learned");
+  }
+
+  std::string read_positions() {
+    const std::string type = words_.take("position-embedding-type").value_or("learned_absolute");
+    const bool rotary = words_.flag("use-rotary-position-embeddings") || type == "rope";
+    if (!rotary && type != "none" && type != "learned_absolute")
+      leave_out("position-embedding-type", "positions are learned, rotary, or there are none");
+    return rotary ? "rotary" : type == "none" ? "none" : "learned";
+  }
+
+  void read_width(bool gated) {
+    if (const auto ffn = words_.number("ffn-hidden-size")) {
+      settings_.model.set("intermediate", *ffn);
+    } else if (const auto hidden = words_.number("hidden-size"); gated && hidden) {
+      settings_.model.set("intermediate", 4 * *hidden * 2 / 3 / 64 * 64);
+      settings_.assumed.push_back(
+          {"--ffn-hidden-size", "8/3 of the hidden size, a multiple of 64"});
+    }
+  }
+
+  void read_dropout(bool llama) {
     const bool dropout = words_.take("hidden-dropout").value_or("0.1") != "0.0" ||
                          words_.take("attention-dropout").value_or("0.1") != "0.0";
     static_cast<void>(words_.take("attention-dropout"));
-    if (!llama) model.set("dropout", dropout);
+    if (!llama) settings_.model.set("dropout", dropout);
     if (llama && dropout) leave_out("hidden-dropout", "llama has no dropout");
-    read_experts();
+  }
+
+  void read_table_of_positions(bool learned) {
     const auto positions = words_.take("max-position-embeddings");
     if (!positions) return;
-    if (llama || positions == words_.take("seq-length")) {
+    if (!learned || positions == words_.take("seq-length")) {
       settings_.no_matter.push_back("--max-position-embeddings " + *positions);
     } else {
       leave_out("max-position-embeddings", "the table of positions is as long as the sequence");
     }
   }
 
-  void read_attention(bool llama) {
+  void read_attention() {
     const auto groups = words_.number("num-query-groups");
-    if (words_.flag("group-query-attention") && groups) {
-      if (llama)
-        settings_.model.set("kv_heads", *groups);
-      else
-        leave_out("group-query-attention", "gpt has as many keys as heads");
-    }
+    if (words_.flag("group-query-attention") && groups) settings_.model.set("kv_heads", *groups);
+    if (words_.flag("qk-layernorm")) settings_.model.set("qk_norm", true);
     const std::string backend = words_.take("attention-backend").value_or("");
     const bool flash = words_.flag("use-flash-attn") || backend == "flash" || backend == "fused";
     const bool engine = words_.take("transformer-impl").value_or("transformer_engine") != "local";

@@ -64,6 +64,18 @@ void relu_gradient(In<T> dy, In<T> y, Out<T> dx) {
 }
 
 template <typename T>
+void squared_relu(In<T> x, Out<T> y) {
+  expect_size(static_cast<std::int64_t>(y.size()), x);
+  all_of<T>(y) = all_of<T>(x).max(T{0}).square();
+}
+
+template <typename T>
+void squared_relu_gradient(In<T> dy, In<T> x, Out<T> dx) {
+  expect_size(static_cast<std::int64_t>(dx.size()), dy, x);
+  all_of<T>(dx) = 2 * all_of<T>(x).max(T{0}) * all_of<T>(dy);
+}
+
+template <typename T>
 void sigmoid(In<T> x, Out<T> y) {
   expect_size(static_cast<std::int64_t>(y.size()), x);
   all_of<T>(y) = logistic(all_of<T>(x));
@@ -94,14 +106,16 @@ void swiglu_gradient(In<T> dy, In<T> gate, In<T> up, Out<T> dgate, Out<T> dup) {
   });
 }
 
-#define INSTANTIATE(T)                                     \
-  template void gelu<T>(In<T>, Out<T>);                    \
-  template void gelu_gradient<T>(In<T>, In<T>, Out<T>);    \
-  template void relu<T>(In<T>, Out<T>);                    \
-  template void relu_gradient<T>(In<T>, In<T>, Out<T>);    \
-  template void sigmoid<T>(In<T>, Out<T>);                 \
-  template void sigmoid_gradient<T>(In<T>, In<T>, Out<T>); \
-  template void swiglu<T>(In<T>, In<T>, Out<T>);           \
+#define INSTANTIATE(T)                                          \
+  template void gelu<T>(In<T>, Out<T>);                         \
+  template void gelu_gradient<T>(In<T>, In<T>, Out<T>);         \
+  template void relu<T>(In<T>, Out<T>);                         \
+  template void relu_gradient<T>(In<T>, In<T>, Out<T>);         \
+  template void squared_relu<T>(In<T>, Out<T>);                 \
+  template void squared_relu_gradient<T>(In<T>, In<T>, Out<T>); \
+  template void sigmoid<T>(In<T>, Out<T>);                      \
+  template void sigmoid_gradient<T>(In<T>, In<T>, Out<T>);      \
+  template void swiglu<T>(In<T>, In<T>, Out<T>);                \
   template void swiglu_gradient<T>(In<T>, In<T>, In<T>, Out<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)
 

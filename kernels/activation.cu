@@ -51,6 +51,14 @@ struct ReluGradient {
     dx = y > 0 ? dy : 0;
   }
 };
+struct SquaredReluOf {
+  __device__ void operator()(std::int64_t, float x, float& y) const { y = x > 0 ? x * x : 0; }
+};
+struct SquaredReluGradient {
+  __device__ void operator()(std::int64_t, float dy, float x, float& dx) const {
+    dx = x > 0 ? 2 * x * dy : 0;
+  }
+};
 struct SigmoidOf {
   __device__ void operator()(std::int64_t, float x, float& y) const { y = logistic(x); }
 };
@@ -135,6 +143,15 @@ void relu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> y, DeviceOu
 }
 
 template <typename T>
+void squared_relu(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y) {
+  bend<T>(stream, SquaredReluOf{}, y, x);
+}
+template <typename T>
+void squared_relu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> x, DeviceOut<T> dx) {
+  bend<T>(stream, SquaredReluGradient{}, dx, dy, x);
+}
+
+template <typename T>
 void sigmoid(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y) {
   bend<T>(stream, SigmoidOf{}, y, x);
 }
@@ -185,6 +202,8 @@ void swiglu_pairs_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> pai
   template void gelu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);         \
   template void relu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                               \
   template void relu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);         \
+  template void squared_relu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                       \
+  template void squared_relu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>); \
   template void sigmoid<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                            \
   template void sigmoid_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);      \
   template void swiglu<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);                \

@@ -27,6 +27,16 @@ void relu(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);
 template <typename T>
 void relu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> y, DeviceOut<T> dx);
 
+/// max(x, 0)^2. So et al., Primer, arXiv:2109.08668, section 4.
+template <typename T>
+void squared_relu(In<T> x, Out<T> y);
+template <typename T>
+void squared_relu_gradient(In<T> dy, In<T> x, Out<T> dx);
+template <typename T>
+void squared_relu(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);
+template <typename T>
+void squared_relu_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> x, DeviceOut<T> dx);
+
 template <typename T>
 void sigmoid(In<T> x, Out<T> y);
 /// From the result y.

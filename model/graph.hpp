@@ -39,6 +39,7 @@ enum class OpKind : std::uint8_t {
   fused_attention,
   gelu,
   relu,
+  squared_relu,
   silu,
   swiglu,  ///< silu of one half of a projection times the other half, as one kernel
   sigmoid,

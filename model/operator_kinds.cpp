@@ -50,6 +50,7 @@ const std::vector<OperatorKind>& operator_kinds() {
        {{0, attention}, {1, attention}, {2, attention}}},
       row("gelu", "activation_function", "FB", {{0, {dy, x(0)}}}),
       row("relu", "activation_function", "FB", {{0, {dy, y(0)}}}),
+      row("squared_relu", "activation_function", "FB", {{0, {dy, x(0)}}}),
       row("silu", "activation_function", "FB", {{0, {dy, x(0)}}}),
       row("swiglu", "activation_function", "FB", {{0, {dy, x(0)}}}),
       row("sigmoid", "activation_function", "FB", {{0, {dy, y(0)}}}),

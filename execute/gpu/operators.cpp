@@ -90,7 +90,7 @@ void embedding(const Work<T>& w) {
 
 template <typename T>
 void norm(const Work<T>& w, bool layer) {
-  const kernels::Rows rows = rows_of(w, 0);
+  const kernels::Rows rows = normed_rows_of(w.a);
   if (!is_forward(w)) {
     layer ? kernels::layer_norm_gradient<T>(w.stream, rows, w.in(0), w.in(1), w.by_row(2), w.in(3),
                                             w.out(0))
@@ -106,7 +106,7 @@ void norm(const Work<T>& w, bool layer) {
 
 template <typename T>
 void scale_gradient(const Work<T>& w) {
-  const kernels::Rows rows = rows_of(w, 0);
+  const kernels::Rows rows = normed_rows_of(w.a);
   const Elements<T> gradient = w.temporary(static_cast<std::size_t>(rows.columns));
   w.a.forward().kind == OpKind::rms_norm
       ? kernels::rms_norm_scale_gradient<T>(w.stream, rows, w.in(0), w.in(1), w.by_row(2),
@@ -320,6 +320,11 @@ Runs<T> element_by_element() {
        [](W w) {
          is_forward(w) ? kernels::relu<T>(w.stream, w.in(0), w.out(0))
                        : kernels::relu_gradient<T>(w.stream, w.in(0), w.in(1), w.out(0));
+       }},
+      {"squared_relu",
+       [](W w) {
+         is_forward(w) ? kernels::squared_relu<T>(w.stream, w.in(0), w.out(0))
+                       : kernels::squared_relu_gradient<T>(w.stream, w.in(0), w.in(1), w.out(0));
        }},
       {"sigmoid",
        [](W w) {

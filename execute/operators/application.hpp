@@ -41,6 +41,17 @@ kernels::Rows rows_of(const Value<T>& value) {
   return {.rows = columns == 0 ? 0 : value.region.size() / columns, .columns = columns};
 }
 
+/// Rows that a norm, or a gradient of one, works on. They are as wide as its scale, which may be
+/// less than the last dimension: of queries that share a key, those of one group lie in a row.
+template <typename T>
+kernels::Rows normed_rows_of(const Application<T>& a) {
+  const auto& scale = a.op.pass == model::Pass::weight_gradient ? *a.outputs[0]
+                      : a.is_forward()                          ? *a.inputs[1]
+                                                                : *a.inputs[3];
+  const std::int64_t columns = scale.region.size();
+  return {.rows = columns == 0 ? 0 : a.inputs[0]->region.size() / columns, .columns = columns};
+}
+
 /// What runs the kernels.
 enum class Backend : std::uint8_t { cpu, cuda };
 

@@ -144,6 +144,11 @@ std::vector<Execution> pointwise() {
                  a.is_forward() ? kernels::relu(a.in(0), a.out(0))
                                 : kernels::relu_gradient(a.in(0), a.in(1), a.out(0));
                }),
+      computed("squared_relu",
+               [](const auto& a) {
+                 a.is_forward() ? kernels::squared_relu(a.in(0), a.out(0))
+                                : kernels::squared_relu_gradient(a.in(0), a.in(1), a.out(0));
+               }),
       computed("sigmoid",
                [](const auto& a) {
                  a.is_forward() ? kernels::sigmoid(a.in(0), a.out(0))

@@ -13,7 +13,7 @@ using model::OpKind;
 
 template <typename T>
 void layer_norm(const Application<T>& a) {
-  const kernels::Rows rows = rows_of(*a.inputs[0]);
+  const kernels::Rows rows = normed_rows_of(a);
   if (a.op.pass == model::Pass::forward) {
     return kernels::layer_norm<T>(rows, norm_epsilon, a.in(0), a.in(1), a.in(2), a.out(0),
                                   a.out(1));
@@ -23,7 +23,7 @@ void layer_norm(const Application<T>& a) {
 
 template <typename T>
 void rms_norm(const Application<T>& a) {
-  const kernels::Rows rows = rows_of(*a.inputs[0]);
+  const kernels::Rows rows = normed_rows_of(a);
   if (a.op.pass == model::Pass::forward)
     return kernels::rms_norm<T>(rows, norm_epsilon, a.in(0), a.in(1), a.out(0), a.out(1));
   kernels::rms_norm_gradient<T>(rows, a.in(0), a.in(1), a.in(2), a.in(3), a.out(0));
@@ -32,7 +32,7 @@ void rms_norm(const Application<T>& a) {
 /// Adds to the gradient of a norm's scale.
 template <typename T>
 void scale_gradient(const Application<T>& a) {
-  const kernels::Rows rows = rows_of(*a.inputs[0]);
+  const kernels::Rows rows = normed_rows_of(a);
   std::vector<T> gradient(a.outputs[0]->data.size());
   const kernels::Out<T> out(gradient);
   a.forward().kind == OpKind::rms_norm

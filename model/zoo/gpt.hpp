@@ -1,13 +1,24 @@
-// GPT-2 and GPT-3: decoder-only transformers with learned positions; layers may be mixtures of
-// experts.
+// GPT-2, GPT-3 and variants of them; layers may be mixtures of experts.
 #pragma once
 
 #include <cstdint>
 
 #include "model/graph.hpp"
+#include "model/zoo/decoder.hpp"
 #include "model/zoo/mixture_of_experts.hpp"
 
 namespace stratagem::model {
+
+/// In what a model differs from GPT-2 and GPT-3.
+struct GptVariant {
+  OpKind norm = OpKind::layer_norm;  ///< layer_norm or rms_norm
+  Positions positions = Positions::learned;
+  bool biases = true;         ///< of linear layers
+  std::int64_t kv_heads = 0;  ///< keys and values; 0: one for every query
+  bool qk_norm = false;       ///< of queries and keys, over the width of a head
+  bool fused_loss = false;    ///< see fused_cross_entropy
+  friend bool operator==(const GptVariant&, const GptVariant&) = default;
+};
 
 /// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.
 struct GptConfig {
@@ -19,24 +30,22 @@ struct GptConfig {
   std::int64_t batch = 1;
   DataType type = DataType::fp16;
   std::int64_t intermediate = 0;     ///< width of the MLP; 0: four times the hidden size
-  OpKind activation = OpKind::gelu;  ///< of the MLP: gelu or relu
+  OpKind activation = OpKind::gelu;  ///< of the MLP: gelu, relu, squared_relu, or swiglu
   bool dropout = true;               ///< after embeddings, on probabilities, before residual sums
   bool fused_attention = false;      ///< its core as one kernel, see fused_attention.hpp
   bool tied = true;                  ///< logits use the word embedding; else a table of their own
   std::int64_t prefix = 0;           ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
+  GptVariant variant = {};
   friend bool operator==(const GptConfig&, const GptConfig&) = default;
 };
 
-/// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per
-/// layer:
+/// A decoder (decoder.hpp) with, unless its variant says other things, learned positions, biases and
+/// layer norms, as in GPT-2 and Megatron-LM:
 ///   x = x + dropout(W_o attention(norm(x)) + b_o);  x = x + dropout(W_2 gelu(W_1 norm(x) + b_1) +
 ///   b_2)
-/// with dropout on the attention probabilities, as in GPT-2 and Megatron-LM; in a mixture of
-/// experts the MLP is what mixture_of_experts.hpp says; a fused attention draws its random numbers
-/// again and keeps no mask. The loss is the cross-entropy of b*s
-/// tokens, in fp32. Head size is hidden / heads. With a prefix every layer has trained keys and
-/// values before those of the tokens, nothing else is trained; its attention is not fused.
+/// with dropout on the attention probabilities; in a mixture of experts the MLP is what
+/// mixture_of_experts.hpp says; a fused attention draws its random numbers again and keeps no mask.
 Graph gpt(const GptConfig& config);
 
 }  // namespace stratagem::model

@@ -30,14 +30,14 @@ struct LlamaConfig {
   DataType type = DataType::bf16;
   bool tied = false;  ///< logits use the word embedding; else a table of their own
   LlamaFusions fused;
+  bool qk_norm = false;       ///< of queries and keys, over the width of a head
   bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
   std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
   friend bool operator==(const LlamaConfig&, const LlamaConfig&) = default;
 };
 
-/// One segment for the embeddings, one per layer, one for the final norm, logits and loss. Per
-/// layer:
+/// A decoder (decoder.hpp) with
 ///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up
 ///                                                  norm(x))
 /// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused.

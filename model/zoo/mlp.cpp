@@ -29,22 +29,22 @@ TensorId bend(Builder& build, const Rows& rows, OpKind kind, TensorId x) {
 
 TensorId plain(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
   const std::int64_t hidden = build[x].shape.back();
-  const TensorId up = linear(build, rows, "mlp.fc1", x, mlp.inner, Bias::added);
+  const TensorId up = linear(build, rows, "mlp.fc1", x, mlp.inner, mlp.bias);
   const TensorId bent = bend(build, rows, mlp.activation, up);
-  return linear(build, rows, "mlp.fc2", bent, hidden, Bias::added);
+  return linear(build, rows, "mlp.fc2", bent, hidden, mlp.bias);
 }
 
 TensorId fused_gate(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
-  const TensorId both = linear(build, rows, "mlp.gate_up", x, 2 * mlp.inner, Bias::none);
+  const TensorId both = linear(build, rows, "mlp.gate_up", x, 2 * mlp.inner, mlp.bias);
   const TensorId y = activation(build, rows, "mlp.swiglu.out", mlp.inner, build[x].type);
   build.add(OpKind::swiglu, "mlp.swiglu", row_by_row(rows, "(n two^)"), {both}, {y});
   return y;
 }
 
 TensorId gate_in_parts(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
-  const TensorId gate = linear(build, rows, "mlp.gate", x, mlp.inner, Bias::none);
+  const TensorId gate = linear(build, rows, "mlp.gate", x, mlp.inner, mlp.bias);
   const TensorId bent = bend(build, rows, mlp.activation, gate);
-  const TensorId up = linear(build, rows, "mlp.up", x, mlp.inner, Bias::none);
+  const TensorId up = linear(build, rows, "mlp.up", x, mlp.inner, mlp.bias);
   const TensorId y = activation(build, rows, "mlp.gated.out", mlp.inner, build[x].type);
   const std::string factor = rows.dims + " n, ";
   build.add(OpKind::multiply, "mlp.gated", factor + row_by_row(rows, "n"), {bent, up}, {y});
@@ -88,7 +88,7 @@ TensorId mlp(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
   if (!mlp.gated()) return plain(build, rows, x, mlp);
   const TensorId bent = mlp.activation == OpKind::swiglu ? fused_gate(build, rows, x, mlp)
                                                          : gate_in_parts(build, rows, x, mlp);
-  return linear(build, rows, "mlp.down", bent, build[x].shape.back(), Bias::none);
+  return linear(build, rows, "mlp.down", bent, build[x].shape.back(), mlp.bias);
 }
 
 }  // namespace stratagem::model

@@ -30,11 +30,12 @@ enum class Bias : bool { none, added };
 TensorId linear(Builder& build, const Rows& rows, const std::string& name, TensorId x,
                 std::int64_t out, Bias bias);
 
-/// gelu and relu: W_2 f(W_1 x + b_1) + b_2. silu and swiglu: W_down(silu(W_gate x) * W_up x);
-/// swiglu has one matrix for gate and factor, and one kernel that keeps its input only.
+/// gelu, relu and squared_relu: W_2 f(W_1 x + b_1) + b_2. silu and swiglu: W_down(silu(W_gate x) *
+/// W_up x); swiglu has one matrix for gate and factor, and one kernel that keeps its input only.
 struct Mlp {
   std::int64_t inner = 0;  ///< width between the matrices
   OpKind activation = OpKind::gelu;
+  Bias bias = Bias::added;
 
   [[nodiscard]] bool gated() const {
     return activation == OpKind::silu || activation == OpKind::swiglu;

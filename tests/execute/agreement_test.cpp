@@ -97,6 +97,21 @@ const model::Graph& prefix_tuned_llama() {
   return graph;
 }
 
+/// A GPT with norms of queries and keys: each query has a key of its own, or two share one.
+const model::Graph& tiny_variant(bool shared_keys) {
+  const auto build = [](bool is_shared) {
+    model::GptConfig config = tiny();
+    config.activation = model::OpKind::squared_relu;
+    config.variant = {.positions = model::Positions::rotary,
+                      .biases = !is_shared,
+                      .kv_heads = is_shared ? 2 : 0,
+                      .qk_norm = true};
+    return model::gpt(config);
+  };
+  static const model::Graph own = build(false), shared = build(true);
+  return shared_keys ? shared : own;
+}
+
 /// Four experts, two for every token: in each layer of a Llama, fused or in parts, or in every
 /// second one of a GPT, whose experts have biases and too few slots.
 enum class Mixture : std::uint8_t { llama, llama_in_parts, gpt };
@@ -136,6 +151,15 @@ TEST_CASE("GPT under every kind of parallelism trains as on one device") {
                R"({"tensor": 4})", R"({"tensor": 2, "sequence_parallel": true})",
                R"({"tensor": 2, "data": 2})", R"({"context": 2})", R"({"context": 2, "tensor": 2})",
                R"({"context": 4})", R"({"data": 2, "overlap_gradients": true, "bucket": "1 KB"})"));
+}
+
+TEST_CASE("a GPT with norms of queries and keys trains as on one device, whoever divides heads") {
+  const std::string strategy =
+      GENERATE(as<std::string>{}, R"({"tensor": 2})", R"({"data": 2, "tensor": 2})",
+               R"({"tensor": 2, "sequence_parallel": true})", R"({"context": 2})",
+               R"({"pipeline": 2, "tensor": 2, "zero": 1, "data": 2})");
+  check_agreement(tiny_variant(false), strategy);
+  check_agreement(tiny_variant(true), strategy);
 }
 
 TEST_CASE("GPT with less memory trains as on one device") {

@@ -163,6 +163,19 @@ TEST_CASE("the gradients of experts and their routers are those of the loss") {
   CHECK(error_of_gradients(model::gpt(plain)) < 1e-5);
 }
 
+TEST_CASE(
+    "whatever a decoder's norms, positions, keys and activation, its gradients are the loss's") {
+  model::GptConfig config = tiny_gpt;
+  config.fused_attention = GENERATE(false, true);
+  config.variant = GENERATE(
+      model::GptVariant{.norm = model::OpKind::rms_norm, .positions = model::Positions::rotary},
+      model::GptVariant{.positions = model::Positions::none, .biases = false, .qk_norm = true},
+      model::GptVariant{
+          .norm = model::OpKind::rms_norm, .kv_heads = 2, .qk_norm = true, .fused_loss = true});
+  config.activation = config.variant.biases ? model::OpKind::squared_relu : model::OpKind::swiglu;
+  CHECK(error_of_gradients(model::gpt(config)) < 1e-5);
+}
+
 TEST_CASE("a T5's gradients are those of its loss") {
   model::T5Config config;
   config.layers = config.decoder_layers = 2;

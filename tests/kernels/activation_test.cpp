@@ -20,6 +20,7 @@ template <typename T>
 std::vector<Bend<T>> bends() {
   return {{"gelu", gelu<T>, gelu_gradient<T>, false},
           {"relu", relu<T>, relu_gradient<T>, true},
+          {"squared relu", squared_relu<T>, squared_relu_gradient<T>, false},
           {"sigmoid", sigmoid<T>, sigmoid_gradient<T>, true}};
 }
 

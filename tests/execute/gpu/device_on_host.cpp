@@ -116,9 +116,11 @@ void fill_bytes(const Stream& /*stream*/, void* memory, unsigned char value, std
 OF_ONE(gelu)
 OF_ONE(relu)
 OF_ONE(sigmoid)
+OF_ONE(squared_relu)
 OF_TWO(gelu_gradient)
 OF_TWO(relu_gradient)
 OF_TWO(sigmoid_gradient)
+OF_TWO(squared_relu_gradient)
 OF_TWO(add)
 OF_TWO(multiply)
 #undef OF_ONE
@@ -336,6 +338,8 @@ void adam(const Stream&, const Adam& settings, DeviceIn<T> gradient, DeviceOut<f
 #define INSTANTIATE(T)                                                                             \
   template void gelu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                                 \
   template void relu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                                 \
+  template void squared_relu<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                         \
+  template void squared_relu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);   \
   template void sigmoid<T>(const Stream&, DeviceIn<T>, DeviceOut<T>);                              \
   template void gelu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);           \
   template void relu_gradient<T>(const Stream&, DeviceIn<T>, DeviceIn<T>, DeviceOut<T>);           \

@@ -32,6 +32,7 @@ std::vector<Kernel<T>> kernels_of_two() {
           {"multiply", multiply<T>, multiply<double>},
           {"gelu gradient", gelu_gradient<T>, gelu_gradient<double>},
           {"relu gradient", relu_gradient<T>, relu_gradient<double>},
+          {"squared relu gradient", squared_relu_gradient<T>, squared_relu_gradient<double>},
           {"sigmoid gradient", sigmoid_gradient<T>, sigmoid_gradient<double>},
           {"swiglu", swiglu<T>, swiglu<double>}};
 }
@@ -39,6 +40,7 @@ template <typename T>
 std::vector<UnaryKernel<T>> kernels_of_one() {
   return {{"gelu", gelu<T>, gelu<double>},
           {"relu", relu<T>, relu<double>},
+          {"squared relu", squared_relu<T>, squared_relu<double>},
           {"sigmoid", sigmoid<T>, sigmoid<double>}};
 }
 

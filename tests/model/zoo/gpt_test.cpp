@@ -72,6 +72,31 @@ TEST_CASE("GPT models have the published numbers of parameters") {
   }
 }
 
+TEST_CASE("variants of a GPT have the parameters of their parts") {
+  GptConfig config = config_of(table[0]);
+  const std::int64_t h = config.hidden, layers = config.layers, s = config.sequence;
+  const std::int64_t whole = gpt_parameters(config);
+  const auto fewer = [&](const GptVariant& variant) {
+    GptConfig other = config;
+    other.variant = variant;
+    return whole - parameter_count(gpt(other));
+  };
+  CHECK(fewer({}) == 0);
+  CHECK(fewer({.norm = OpKind::rms_norm}) == (2 * layers + 1) * h);  // shifts
+  CHECK(fewer({.positions = Positions::rotary}) == s * h);
+  CHECK(fewer({.positions = Positions::none}) == s * h);
+  CHECK(fewer({.biases = false}) == layers * 9 * h);
+  // 9 of 12 keys and 9 of 12 values, with their biases.
+  CHECK(fewer({.kv_heads = 3}) == layers * 2 * (h + 1) * (h - h / 4));
+  CHECK(fewer({.qk_norm = true}) == -layers * 4 * (h / config.heads));
+  CHECK(fewer({.norm = OpKind::rms_norm, .qk_norm = true}) ==
+        (2 * layers + 1) * h - layers * 2 * (h / config.heads));
+  config.activation = OpKind::squared_relu;
+  CHECK(fewer({}) == 0);
+  config.activation = OpKind::swiglu;  // a third matrix of 4h columns, and its bias
+  CHECK(fewer({}) == -layers * (4 * h * h + 4 * h));
+}
+
 TEST_CASE("GPT-2 has as many parameters as the released checkpoints") {
   // Sums over the tensors of the checkpoints that OpenAI released (transformers' num_parameters()).
   CHECK(gpt_parameters(config_of(table[0])) == 124'439'808);

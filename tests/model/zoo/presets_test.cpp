@@ -28,11 +28,20 @@ TEST_CASE("presets have as many parameters as the released models") {
     double within = 0;
   };
   const std::map<std::string, Released> released = {
-      {"gpt-2-xl", {1'557'611'200}},     {"gpt-3-175b", {175.0e9, 0.005}},
-      {"llama-2-7b", {6'738'415'616}},   {"llama-2-13b", {13'015'864'320}},
-      {"llama-2-70b", {68'976'648'192}}, {"llama-3-8b", {8'030'261'248}},
-      {"llama-3-70b", {70'553'706'496}}, {"llama-3-405b", {405'853'388'800}},
-      {"mixtral-8x7b", {46'702'792'704}}};
+      {"gpt-2-xl", {1'557'611'200}},
+      {"gpt-3-175b", {175.0e9, 0.005}},
+      {"llama-2-7b", {6'738'415'616}},
+      {"llama-2-13b", {13'015'864'320}},
+      {"llama-2-70b", {68'976'648'192}},
+      {"llama-3-8b", {8'030'261'248}},
+      {"llama-3-70b", {70'553'706'496}},
+      {"llama-3-405b", {405'853'388'800}},
+      {"mixtral-8x7b", {46'702'792'704}},
+      {"qwen3-8b", {8'190'735'360}},
+      {"qwen3-14b", {14'768'307'200}},
+      // Printed: 3.2 and 12.5, 9.4 and 331.6 billion, of embeddings and of the rest.
+      {"nemotron-4-15b", {15.7e9, 0.006}},
+      {"nemotron-4-340b", {341.0e9, 0.0005}}};
   CHECK(presets().size() == released.size());
   for (const Preset& preset : presets()) {
     INFO(preset.name);
