@@ -46,6 +46,7 @@ constexpr Missing missing[] = {
 struct Names {
   std::string family;
   std::map<std::string, std::string> keys;  ///< theirs, ours
+  bool qk_norm = false;
 };
 
 const std::map<std::string, Names> models = [] {
@@ -64,11 +65,10 @@ const std::map<std::string, Names> models = [] {
       {"num_hidden_layers", "layers"},         {"hidden_size", "hidden"},
       {"num_attention_heads", "heads"},        {"ffn_dim", "intermediate"},
       {"max_position_embeddings", "sequence"}, {"vocab_size", "vocabulary"}};
-  return std::map<std::string, Names>{{"llama", {"llama", llama}},
-                                      {"mistral", {"llama", llama}},
-                                      {"mixtral", {"llama", mixtral}},
-                                      {"gpt2", {"gpt", gpt2}},
-                                      {"opt", {"gpt", opt}}};
+  return std::map<std::string, Names>{
+      {"llama", {"llama", llama}},     {"mistral", {"llama", llama}},
+      {"mixtral", {"llama", mixtral}}, {"qwen3", {"llama", llama, true}},
+      {"gpt2", {"gpt", gpt2}},         {"opt", {"gpt", opt}}};
 }();
 
 /// What a member must be for a family to stand for the model.
@@ -118,6 +118,7 @@ Settings read(const std::string& text, const std::string& file) {
   const Names& names = known->second;
   Settings settings;
   settings.model.set("family", names.family);
+  if (names.qk_norm) settings.model.set("qk_norm", true);
   for (const auto& [theirs, ours] : names.keys) {
     if (const auto value = said.number(theirs)) settings.model.set(ours, *value);
   }

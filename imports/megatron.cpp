@@ -134,7 +134,10 @@ class Megatron {
       if (positions != "learned") model.set("positions", positions);
       if (!biases) model.set("biases", false);
       if (gated) model.set("activation", "swiglu");
-      if (words_.flag("squared-relu")) model.set("activation", "squared-relu");
+      if (words_.flag("squared-relu")) {
+        if (gated) leave_out("swiglu", "squared ReLUs are not gated");
+        model.set("activation", "squared-relu");
+      }
     }
     read_width(gated);
     read_attention();
@@ -148,7 +151,11 @@ class Megatron {
 
   std::string read_positions() {
     const std::string type = words_.take("position-embedding-type").value_or("learned_absolute");
-    const bool rotary = words_.flag("use-rotary-position-embeddings") || type == "rope";
+    const bool stretched = type == "yarn" || type == "mrope";
+    const bool rotary =
+        words_.flag("use-rotary-position-embeddings") || type == "rope" || stretched;
+    if (stretched)
+      leave_out("position-embedding-type", "rotary positions take as long, however turned");
     if (!rotary && type != "none" && type != "learned_absolute")
       leave_out("position-embedding-type", "positions are learned, rotary, or there are none");
     return rotary ? "rotary" : type == "none" ? "none" : "learned";
@@ -165,11 +172,13 @@ class Megatron {
   }
 
   void read_dropout(bool llama) {
-    const bool dropout = words_.take("hidden-dropout").value_or("0.1") != "0.0" ||
-                         words_.take("attention-dropout").value_or("0.1") != "0.0";
-    static_cast<void>(words_.take("attention-dropout"));
-    if (!llama) settings_.model.set("dropout", dropout);
-    if (llama && dropout) leave_out("hidden-dropout", "llama has no dropout");
+    const bool hidden = words_.real("hidden-dropout").value_or(0.1) > 0;
+    const bool attention = words_.real("attention-dropout").value_or(0.1) > 0;
+    if (!llama) settings_.model.set("dropout", hidden || attention);
+    if (llama && (hidden || attention)) leave_out("hidden-dropout", "llama has no dropout");
+    if (!llama && hidden != attention)
+      leave_out(hidden ? "attention-dropout" : "hidden-dropout",
+                "dropout is everywhere or nowhere, here everywhere");
   }
 
   void read_table_of_positions(bool learned) {
@@ -187,9 +196,10 @@ class Megatron {
     if (words_.flag("group-query-attention") && groups) settings_.model.set("kv_heads", *groups);
     if (words_.flag("qk-layernorm")) settings_.model.set("qk_norm", true);
     const std::string backend = words_.take("attention-backend").value_or("");
-    const bool flash = words_.flag("use-flash-attn") || backend == "flash" || backend == "fused";
+    const bool asked = words_.flag("use-flash-attn") || backend == "flash" || backend == "fused";
     const bool engine = words_.take("transformer-impl").value_or("transformer_engine") != "local";
-    const bool fused = flash || (engine && backend != "unfused" && backend != "local");
+    const bool fused = engine && (asked || (backend != "unfused" && backend != "local"));
+    if (asked && !engine) leave_out("attention-backend", "local layers compute attention in parts");
     settings_.model.set("attention", fused ? "fused" : "unfused");
     settings_.stacks = {"megatron-core-te", "megatron-lm-2022", "megatron-2019"};
     if (!engine) settings_.stacks.erase(settings_.stacks.begin());
@@ -287,9 +297,13 @@ class Megatron {
       data /= words_.number(degree).value_or(1);
     if (copies == 1) return std::nullopt;
     if (data == 0) {
-      leave_out("num-distributed-optimizer-instances", "how many GPUs there are is not said");
+      leave_out(
+          "num-distributed-optimizer-instances",
+          "how many GPUs there are is not said; say it as \"zero\": {\"stage\": 1, \"ranks\": N}");
       return std::nullopt;
     }
+    if (data % copies != 0)
+      leave_out("num-distributed-optimizer-instances", "they do not divide the data ranks");
     return std::max(1, data / copies);
   }
 

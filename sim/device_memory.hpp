@@ -16,8 +16,7 @@ namespace stratagem::sim {
 
 /// The highest of each, over time and, for a run, over its devices.
 struct MemoryFigures {
-  Bytes
-      resident;  ///< tensors that live from one iteration to the next: torch.cuda.memory_allocated
+  Bytes resident;   ///< what lives from one iteration to the next: torch.cuda.memory_allocated
   Bytes allocated;  ///< sum of live tensors: torch.cuda.max_memory_allocated
   Bytes reserved;   ///< what the framework's allocator holds: torch.cuda.max_memory_reserved
   Bytes used;       ///< with what driver, libraries and communicators take: nvidia-smi

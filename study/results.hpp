@@ -43,8 +43,8 @@ struct Result {
 ///   model_tflops_per_gpu  model FLOP/s of one GPU: without recomputation, with all pairs
 ///   scaling_efficiency  model FLOP/s of one GPU, relative to the baseline's
 ///   speedup             samples per second, relative to the baseline's
-///   resident, peak_allocated, peak_reserved, peak_used  bytes on the fullest device, or on the one that was
-///                       measured, see sim/device_memory.hpp
+///   resident, peak_allocated, peak_reserved, peak_used  bytes on the fullest device, or on the one
+///                       that was measured, see sim/device_memory.hpp
 ///   fits                1 where peak_used is at most the GPU's memory, else 0
 /// No figure is relative to a baseline that does not fit. Throws InputError if a measured device is
 /// not the first of its device class.

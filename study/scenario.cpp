@@ -230,6 +230,15 @@ void check_attention(const Run& run, const JsonReader& model) {
                    said ? "\"fused\"" : "none, which is \"fused\"");
 }
 
+/// Tensor ranks divide keys and values, which frameworks copy where there are fewer.
+void check_keys(const Run& run, const JsonReader& model) {
+  const auto keys = model.find("kv_heads");
+  if (!keys || keys->whole_number() % run.options.tensor == 0) return;
+  keys->fail("a multiple of the " + std::to_string(run.options.tensor) +
+                 " tensor ranks, which divide keys and values",
+             keys->dump());
+}
+
 void read_training(Run& run, const JsonReader& training) {
   read_batch(run, training);
   const cost::Precision precision = read_precision(run, training.at("precision"));
@@ -346,6 +355,7 @@ void read_parts(Run& run, const JsonReader& reader) {
     run.batch.sequence = run.graph->sample_tokens;
   });
   if (!run.refused) can_be(run, [&] { check_attention(run, model); });
+  if (!run.refused && !run.plan) can_be(run, [&] { check_keys(run, model); });
   if (run.plan) check();
 }
 

@@ -13,8 +13,8 @@ namespace stratagem::lowering {
 std::vector<program::Resident> kept_outputs(const SequenceContext& context,
                                             const SequenceDraft& draft);
 
-/// The buffers that a framework keeps for kinds of operators (cost::OperatorKernels), likewise; each
-/// is as large as the largest first result of its kind.
+/// The buffers that a framework keeps for kinds of operators (cost::OperatorKernels), likewise.
+/// Each is as large as the largest first result of its kind.
 std::vector<program::Resident> kept_buffers(const SequenceContext& context,
                                             const SequenceDraft& draft);
 

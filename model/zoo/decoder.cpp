@@ -14,8 +14,8 @@
 namespace stratagem::model {
 namespace {
 
-/// The rows that a norm works on: a tensor's dimensions, the one of them that is normalised, and
-/// what is left without it.
+/// What a norm works on, in the names of an annotation: each row of `rows` is normalised along
+/// `width`. Queries that share a key lie in one dimension: "b s g (q^ d^)", rows "b s g q^".
 struct NormedRows {
   std::string dims = "b s h^";
   std::string width = "h^";
@@ -23,12 +23,12 @@ struct NormedRows {
   std::vector<std::int64_t> shape;  ///< of the rows
 };
 
-/// Names of dimensions of queries, keys and values.
+/// Names of dimensions of queries, keys and values in annotations.
 struct HeadDims {
   std::string divided;        ///< what ranks divide: "heads", or "g" where queries share keys
-  std::string queries;        ///< of a query in parts of the core
-  std::string whole_queries;  ///< likewise, as they are copied
-  std::string together;       ///< the width of all queries of one `divided`
+  std::string queries;        ///< one query of the scores: "heads", or "g q"
+  std::string whole_queries;  ///< the same where no rank may divide q: "heads", or "g q^"
+  std::string together;       ///< all queries of one "heads" or "g" side by side: "d^", or "e^"
 };
 
 HeadDims dims_of(const Attention& attention) {

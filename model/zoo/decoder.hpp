@@ -20,13 +20,13 @@ enum class Positions : std::uint8_t {
 
 struct Attention {
   std::int64_t heads = 0;
-  /// Keys and values, each shared by heads / kv_heads queries. 0: one for every query, in a
-  /// dimension "heads"; otherwise the dimension that ranks divide is "g".
+  /// Keys and values, each shared by heads / kv_heads queries; 0: one for every query. It names the
+  /// dimension that ranks divide: "g", groups of queries with one key; with 0 "heads".
   std::int64_t kv_heads = 0;
   bool fused = false;         ///< its core as one kernel, see fused_attention.hpp
   bool norms = false;         ///< of queries and keys, over the width of a head
   bool repeats_keys = false;  ///< keys and values are copied for every query before a fused core
-  std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
+  std::int64_t prefix = 0;    ///< trained positions before the tokens, see prefix.hpp; 0: none
 };
 
 /// What follows the layers.
@@ -59,7 +59,7 @@ struct DecoderConfig {
 ///   x = x + dropout(W_o attention(norm(x)));  x = x + dropout(mlp(norm(x)))
 /// Queries, keys and values are one matrix. The loss is the cross-entropy of b*s tokens, in fp32.
 /// Head size is hidden / heads. With a prefix every layer has trained keys and values before those
-/// of the tokens, which nothing turns; nothing else is trained, and the attention is not fused.
+/// of the tokens, without rotary positions; nothing else is trained, and attention is not fused.
 Graph decoder(const DecoderConfig& config);
 
 }  // namespace stratagem::model

@@ -45,6 +45,7 @@ void complete_gpt(GptConfig& c, const JsonReader& config) {
     config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden));
   if (c.variant.kv_heads > 0 && c.heads % c.variant.kv_heads != 0)
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
+  if (c.variant.kv_heads == c.heads) c.variant.kv_heads = 0;  // as if it were not said
   check_experts(config, c.experts, c.layers);
   check_prefix(config, c.fused_attention);
 }

@@ -40,8 +40,8 @@ struct GptConfig {
   friend bool operator==(const GptConfig&, const GptConfig&) = default;
 };
 
-/// A decoder (decoder.hpp) with, unless its variant says other things, learned positions, biases and
-/// layer norms, as in GPT-2 and Megatron-LM:
+/// A decoder (decoder.hpp), by default with learned positions, biases and layer norms, as in GPT-2
+/// and Megatron-LM:
 ///   x = x + dropout(W_o attention(norm(x)) + b_o);  x = x + dropout(W_2 gelu(W_1 norm(x) + b_1) +
 ///   b_2)
 /// with dropout on the attention probabilities; in a mixture of experts the MLP is what

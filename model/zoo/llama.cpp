@@ -75,12 +75,10 @@ Family llama_family() {
            fused_attention_option<C>(of_fused(&F::attention)),
            {"repeat_keys", &C::repeats_keys, flag(),
             "keys and values are copied for every query before a fused attention, as some "
-            "frameworks "
-            "do"},
+            "frameworks do"},
            {"swiglu", of_fused(&F::swiglu), fused,
             "one kernel that keeps both halves of its input, or silu and product, which keep a "
-            "tensor "
-            "more"},
+            "tensor more"},
            fused_loss_option<C>(of_fused(&F::loss)),
            prefix_option(&C::prefix)}),
       &complete_llama, &llama);

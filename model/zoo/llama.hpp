@@ -41,10 +41,8 @@ struct LlamaConfig {
 ///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up
 ///                                                  norm(x))
 /// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused.
-/// Heads are divided by the groups that share keys and values. With a prefix every layer has
-/// trained keys and values before those of the tokens, which nothing turns; nothing else is
-/// trained, and the attention is not fused. A mixture of experts has many MLPs, see
-/// mixture_of_experts.hpp. Mixtral divides the weights of the chosen ones by their sum; that is
+/// Heads are divided by the groups that share keys and values. A mixture of experts has many MLPs,
+/// see mixture_of_experts.hpp. Mixtral divides the weights of the chosen ones by their sum; that is
 /// left out: it moves nothing and takes no time. Source: Llama Team, arXiv:2407.21783, section 3.2;
 /// Jiang et al., Mixtral of Experts, arXiv:2401.04088, section 2.
 Graph llama(const LlamaConfig& config);

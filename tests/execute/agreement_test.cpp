@@ -102,6 +102,7 @@ const model::Graph& tiny_variant(bool shared_keys) {
   const auto build = [](bool is_shared) {
     model::GptConfig config = tiny();
     config.activation = model::OpKind::squared_relu;
+    config.fused_attention = is_shared;
     config.variant = {.positions = model::Positions::rotary,
                       .biases = !is_shared,
                       .kv_heads = is_shared ? 2 : 0,

@@ -170,6 +170,7 @@ TEST_CASE(
   config.variant = GENERATE(
       model::GptVariant{.norm = model::OpKind::rms_norm, .positions = model::Positions::rotary},
       model::GptVariant{.positions = model::Positions::none, .biases = false, .qk_norm = true},
+      model::GptVariant{.kv_heads = 2, .qk_norm = true},
       model::GptVariant{
           .norm = model::OpKind::rms_norm, .kv_heads = 2, .qk_norm = true, .fused_loss = true});
   config.activation = config.variant.biases ? model::OpKind::squared_relu : model::OpKind::swiglu;

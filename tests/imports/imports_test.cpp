@@ -83,6 +83,33 @@ TEST_CASE("copies of a distributed optimizer, of which each has its share of the
   check(run_of({script}, {"gpus=8"}), "strategy", R"({"data": 4, "tensor": 2, "zero": 1})");
 }
 
+TEST_CASE("what differs from GPT-3 is a key of gpt, and what is all Llama's is a llama") {
+  const auto model = [](const std::string& more) {
+    return run_of({"torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 12 --hidden-size 512 "
+                   "--bf16 --num-attention-heads 8 --seq-length 1024 " +
+                   more},
+                  {});
+  };
+  const std::string sizes = R"("layers": 12, "hidden": 512, "heads": 8, "sequence": 1024,
+                               "vocabulary": 50304, "attention": "fused")";
+  check(model("--squared-relu --position-embedding-type rope --disable-bias-linear "
+              "--qk-layernorm --group-query-attention --num-query-groups 4 --hidden-dropout 0 "
+              "--attention-dropout 0.0"),
+        "model", "{" + sizes + R"(, "family": "gpt", "activation": "squared-relu",
+                 "positions": "rotary", "biases": false, "qk_norm": true, "kv_heads": 4,
+                 "dropout": false})");
+  check(model("--normalization RMSNorm --position-embedding-type none --attention-dropout 0.0"),
+        "model", "{" + sizes + R"(, "family": "gpt", "norm": "rms", "positions": "none",
+                 "dropout": true})");
+  check(model("--normalization RMSNorm --position-embedding-type yarn --disable-bias-linear "
+              "--swiglu --ffn-hidden-size 2048 --untie-embeddings-and-output-weights"),
+        "model", "{" + sizes + R"(, "family": "llama", "intermediate": 2048})");
+  CHECK(model("--transformer-impl local --attention-backend flash")
+            .at("model")
+            .at("attention")
+            .text() == "unfused");
+}
+
 TEST_CASE("a vocabulary that only the kind of tokenizer says") {
   const auto vocabulary = [](const std::string& more) {
     return run_of({"torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 12 --hidden-size 512 "
