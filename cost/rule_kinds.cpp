@@ -286,7 +286,8 @@ RuleKind lifetimes() {
       {{"lifetime", itself<Lifetime>,
         choice<Lifetime>(
             {{"gradients until the step", Lifetime::gradients_until_step},
-             {"sent activations until their gradients", Lifetime::sent_until_gradients}}),
+             {"sent activations until their gradients", Lifetime::sent_until_gradients},
+             {"received activations until the next", Lifetime::received_until_next}}),
         "what lives until when", must_be_there}});
 }
 

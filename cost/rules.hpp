@@ -129,7 +129,10 @@ enum class Lifetime : std::uint8_t {
   gradients_until_step,
   /// A pipeline stage keeps an activation that it sent until the gradient comes back. Otherwise it
   /// keeps it until it is sent.
-  sent_until_gradients
+  sent_until_gradients,
+  /// What a pipeline stage has received in a forward pass, and its gradient, live until it receives
+  /// the next. Otherwise they live until the backward pass has read, or sent, them.
+  received_until_next
 };
 
 /// Where a host waits for the device before it launches more.

@@ -50,6 +50,17 @@ Bytes largest_written(const SequenceContext& context, const SequenceDraft& draft
   return largest;
 }
 
+/// What a call receives of activations.
+Bytes received(const SequenceContext& context, const program::StoredCall& call) {
+  const program::Block& block = context.table[call.block];
+  Bytes bytes;
+  for (const program::Task& task : block.tasks) {
+    if (task.stream != program::Stream::receive_forward) continue;
+    for (const int slot : task.writes) bytes += block.slots[slot].bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<program::Resident> kept_outputs(const SequenceContext& context,
@@ -80,6 +91,22 @@ std::vector<program::Resident> kept_buffers(const SequenceContext& context,
     if (largest > Bytes{})
       residents.insert(residents.end(), rule.kept_buffers,
                        {program::Category::temporaries, largest});
+  }
+  return residents;
+}
+
+std::vector<program::Resident> kept_messages(const SequenceContext& context,
+                                             const SequenceDraft& draft) {
+  if (!says(context.stack, cost::Lifetime::received_until_next)) return {};
+  std::map<int, Bytes> of_stage;
+  for (const program::StoredCall& call : draft.calls()) {
+    Bytes& most = of_stage[call.cell.stage];
+    most = std::max(most, received(context, call));
+  }
+  std::vector<program::Resident> residents;
+  for (const auto& [stage, bytes] : of_stage) {
+    if (bytes > Bytes{})
+      residents.insert(residents.end(), 2, {program::Category::activations, bytes});
   }
   return residents;
 }

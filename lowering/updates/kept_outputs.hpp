@@ -1,4 +1,4 @@
-// Outputs of finished forward passes, and buffers for operators, that a framework keeps.
+// What a framework keeps of finished passes, and its buffers for operators.
 #pragma once
 
 #include <vector>
@@ -17,5 +17,11 @@ std::vector<program::Resident> kept_outputs(const SequenceContext& context,
 /// Each is as large as the largest first result of its kind.
 std::vector<program::Resident> kept_buffers(const SequenceContext& context,
                                             const SequenceDraft& draft);
+
+/// What each of a device's pipeline stages has received last, and its gradient, where the stack says
+/// that they live until the next comes (cost::Lifetime). Counted all the time, though the stage that
+/// runs has its own: an upper estimate, by two tensors.
+std::vector<program::Resident> kept_messages(const SequenceContext& context,
+                                             const SequenceDraft& draft);
 
 }  // namespace stratagem::lowering

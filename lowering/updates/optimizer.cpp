@@ -288,7 +288,7 @@ std::vector<Resident> buffers_beside(const SequenceContext& context, const Seque
   std::vector<Resident> residents;
   add_step_copies(residents, context, draft, stepped_here);
   add_gradient_buffers(residents, plan.gradients, draft);
-  for (const auto& of : {kept_outputs, kept_buffers, gather_buffers}) {
+  for (const auto& of : {kept_outputs, kept_buffers, kept_messages, gather_buffers}) {
     const std::vector<Resident> more = of(context, draft);
     residents.insert(residents.end(), more.begin(), more.end());
   }

@@ -62,6 +62,30 @@ TEST_CASE(
   CHECK(buffers("exponential", pipeline, 1) == std::vector{exponentials(1), exponentials(1)});
 }
 
+TEST_CASE("stages keep what they received last, and its gradient, if the stack says so") {
+  cost::Stack stack = plain_stack();
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto buffers = [&](const std::string& strategy, int sequence) {
+    std::vector<Bytes> sizes;
+    const program::Program program = lower(plan_of(graph, strategy, 4), stack);
+    for (const program::Resident& resident : program.sequences.at(sequence).residents) {
+      if (resident.category == program::Category::activations) sizes.push_back(resident.bytes);
+    }
+    return sizes;
+  };
+  const std::string pipeline = R"({"pipeline": 2, "schedule": "1f1b"})";
+  CHECK(buffers(pipeline, 1).empty());
+  stack.rules.emplace_back(cost::Lifetime::received_until_next);
+  const Bytes states{2.0 * small_gpt.batch * small_gpt.sequence * small_gpt.hidden};
+  CHECK(buffers(pipeline, 0).empty());  // the first stage receives nothing
+  CHECK(buffers(pipeline, 1) == std::vector(2, states));
+  CHECK(buffers("{}", 0).empty());
+  // Of two stages on the first rank one receives, on the last both do.
+  const std::string chunks = R"({"pipeline": 2, "schedule": "interleaved", "chunks": 2})";
+  CHECK(buffers(chunks, 0) == std::vector(2, states));
+  CHECK(buffers(chunks, 1) == std::vector(4, states));
+}
+
 TEST_CASE("of a micro-batch whose tokens come in slices all are kept") {
   const std::vector<Bytes> slices =
       kept(R"({"pipeline": 2, "schedule": "1f1b", "token_slices": [10, 6, 4]})", 3, 1, 2);
