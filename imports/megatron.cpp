@@ -155,7 +155,7 @@ class Megatron {
     const bool rotary =
         words_.flag("use-rotary-position-embeddings") || type == "rope" || stretched;
     if (stretched)
-      leave_out("position-embedding-type", "rotary positions take as long, however turned");
+      leave_out("position-embedding-type", "plain rotary positions stand in, which take as long");
     if (!rotary && type != "none" && type != "learned_absolute")
       leave_out("position-embedding-type", "positions are learned, rotary, or there are none");
     return rotary ? "rotary" : type == "none" ? "none" : "learned";
@@ -291,11 +291,11 @@ class Megatron {
 
   /// Ranks that share the states of an optimizer of which there are so many copies; nullopt: all.
   std::optional<int> shard_ranks(int copies) {
+    if (copies == 1) return std::nullopt;
     int data = gpus_;
     for (const char* degree :
          {"tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size"})
       data /= words_.number(degree).value_or(1);
-    if (copies == 1) return std::nullopt;
     if (data == 0) {
       leave_out(
           "num-distributed-optimizer-instances",

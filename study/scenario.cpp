@@ -20,6 +20,7 @@
 #include "strategies/language/plan_file.hpp"
 #include "study/figures.hpp"
 #include "study/library.hpp"
+#include "study/model_checks.hpp"
 #include "study/plan_of.hpp"
 #include "study/stack_facts.hpp"
 #include "study/what_if.hpp"
@@ -209,34 +210,6 @@ cost::Precision read_precision(const Run& run, const JsonReader& name) {
               run.profile.name + ": " + both + ")");
   }
   return precision;
-}
-
-/// Fused attention needs a GPU that has been seen to run it.
-void check_attention(const Run& run, const JsonReader& model) {
-  const bool fused = std::ranges::any_of(run.graph->operators, [](const model::Operator& op) {
-    return op.kind == model::OpKind::fused_attention;
-  });
-  const auto preferred = cost::preferred_attention(run.stack);
-  const cost::Attentions& known = run.profile.kernels.attention;
-  if (!fused || cost::chosen_attention(known, preferred) != known.end()) return;
-  const auto said = model.find("attention");
-  std::string names, there;
-  for (const std::string& name : preferred) names += (names.empty() ? "" : " or ") + name;
-  for (const auto& [name, sizes] : known) there += (there.empty() ? ", but by " : " and ") + name;
-  throw InputError(model.file(), said ? said->path() : model.path() + "/attention",
-                   "\"attention\": \"unfused\", since profile " + run.profile.name +
-                       " has no constants of fused attention (its key \"attention\") by " + names +
-                       ", which the stack prefers" + there,
-                   said ? "\"fused\"" : "none, which is \"fused\"");
-}
-
-/// Tensor ranks divide keys and values, which frameworks copy where there are fewer.
-void check_keys(const Run& run, const JsonReader& model) {
-  const auto keys = model.find("kv_heads");
-  if (!keys || keys->whole_number() % run.options.tensor == 0) return;
-  keys->fail("a multiple of the " + std::to_string(run.options.tensor) +
-                 " tensor ranks, which divide keys and values",
-             keys->dump());
 }
 
 void read_training(Run& run, const JsonReader& training) {

@@ -32,8 +32,9 @@ struct HeadDims {
 };
 
 HeadDims dims_of(const Attention& attention) {
-  if (attention.kv_heads == 0) return {"heads", "heads", "heads", "d^"};
-  return {"g", "g q", "g q^", "e^"};
+  if (attention.kv_heads == 0)
+    return {.divided = "heads", .queries = "heads", .whole_queries = "heads", .together = "d^"};
+  return {.divided = "g", .queries = "g q", .whole_queries = "g q^", .together = "e^"};
 }
 
 class Decoder {
@@ -166,7 +167,7 @@ class Decoder {
     const bool grouped = c_.attention.kv_heads > 0;
     q = head_norm("attention.q_norm", q,
                   {.dims = grouped ? "b s g (q^ d^)" : of_queries,
-                   .rows = grouped ? "b s g q^" : "b s heads",
+                   .rows = "b s " + dims_.whole_queries,
                    .shape = grouped ? std::vector{c_.batch, c_.sequence, groups_, shared_}
                                     : std::vector{c_.batch, c_.sequence, groups_}});
     k = head_norm("attention.k_norm", k,
@@ -184,8 +185,9 @@ class Decoder {
     TensorId values;
   };
   Heads heads_in_parts(TensorId qkv) {
-    const std::string &g = dims_.divided, of_keys = "b " + g + " s d^";
-    const std::string of_queries = "b " + dims_.whole_queries + " s d^";
+    const std::string& g = dims_.divided;
+    const std::string of_queries = "b " + dims_.whole_queries + " s d^",
+                      of_keys = "b " + g + " s d^";
     const std::vector<std::int64_t> keys = {c_.batch, groups_, c_.sequence, width_};
     TensorId q = activation("attention.q", of_each_query(width_));
     TensorId k = activation("attention.k", keys);

@@ -1,0 +1,38 @@
+// Compares what a model's operators want with the profile, the stack and the degrees of a run.
+#include "study/model_checks.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/input_error.hpp"
+#include "cost/attention.hpp"
+
+namespace stratagem::study {
+
+void check_attention(const Run& run, const JsonReader& model) {
+  const bool fused = std::ranges::any_of(run.graph->operators, [](const model::Operator& op) {
+    return op.kind == model::OpKind::fused_attention;
+  });
+  const auto preferred = cost::preferred_attention(run.stack);
+  const cost::Attentions& known = run.profile.kernels.attention;
+  if (!fused || cost::chosen_attention(known, preferred) != known.end()) return;
+  const auto said = model.find("attention");
+  std::string names, there;
+  for (const std::string& name : preferred) names += (names.empty() ? "" : " or ") + name;
+  for (const auto& [name, sizes] : known) there += (there.empty() ? ", but by " : " and ") + name;
+  throw InputError(model.file(), said ? said->path() : model.path() + "/attention",
+                   "\"attention\": \"unfused\", since profile " + run.profile.name +
+                       " has no constants of fused attention (its key \"attention\") by " + names +
+                       ", which the stack prefers" + there,
+                   said ? "\"fused\"" : "none, which is \"fused\"");
+}
+
+void check_keys(const Run& run, const JsonReader& model) {
+  const auto keys = model.find("kv_heads");
+  if (!keys || keys->whole_number() % run.options.tensor == 0) return;
+  keys->fail("a multiple of the " + std::to_string(run.options.tensor) +
+                 " tensor ranks, which divide keys and values",
+             keys->dump());
+}
+
+}  // namespace stratagem::study

@@ -1,0 +1,16 @@
+// Refusals of models that a run's GPU, framework or tensor ranks cannot run.
+#pragma once
+
+#include "base/json_reader.hpp"
+#include "study/scenario.hpp"
+
+namespace stratagem::study {
+
+/// Fused attention needs a GPU that has been seen to run it. Throws InputError.
+void check_attention(const Run& run, const JsonReader& model);
+
+/// Tensor ranks divide keys and values, which frameworks copy where there are fewer. Throws
+/// InputError at the key that says how many there are.
+void check_keys(const Run& run, const JsonReader& model);
+
+}  // namespace stratagem::study
