@@ -39,17 +39,33 @@ CachingAllocator::Block CachingAllocator::allocate(std::int64_t bytes) {
   expects(bytes > 0, "a block has more than 0 bytes");
   const std::int64_t size = round_up(bytes, least);
   const bool small = size <= most_small;
-  Block block = best_fit(size, small);
-  if (block >= 0) {
-    erase_free(block);
+  const auto found = best_fit(size, small);
+  Block block = -1;
+  if (found != pool(small).free.end()) {
+    block = take_from(found, size, small);
   } else {
     block = expandable_ ? expand(size, small) : new_segment(segment_for(size), small);
+    if (splits(piece(block).bytes - size, small)) cut(block, size, State::free);
   }
-  const std::int64_t rest = piece(block).bytes - size;
-  if (small || expandable_ ? rest >= least : rest > most_small) cut(block, size, State::free);
   piece(block).state = State::live;
   allocated_ += piece(block).bytes;
   peak_allocated_ = std::max(peak_allocated_, allocated_);
+  return block;
+}
+
+bool CachingAllocator::splits(std::int64_t rest, bool small) const {
+  return small || expandable_ ? rest >= least : rest > most_small;
+}
+
+/// A block of a list of free ones is free no more; what it has too much takes its place there.
+CachingAllocator::Block CachingAllocator::take_from(FreeBlocks::iterator found, std::int64_t bytes,
+                                                    bool small) {
+  const Block block = found->block;
+  if (splits(piece(block).bytes - bytes, small)) {
+    replace_free(found, split(block, bytes, State::free));
+  } else {
+    pool(small).free.erase(found);
+  }
   return block;
 }
 
@@ -76,18 +92,14 @@ void CachingAllocator::advance(std::int64_t now) {
 /// Makes a block free, and one with its free neighbours.
 void CachingAllocator::give_back(Block block) {
   piece(block).state = State::free;
-  const Block after = nodes_[block].after;
-  if (after >= 0 && piece(after).state == State::free) {
-    erase_free(after);
-    join_next(block);
-  }
-  const Block before = nodes_[block].before;
-  if (before >= 0 && piece(before).state == State::free) {
-    erase_free(before);
-    join_next(before);
-    block = before;
-  }
-  insert_free(block);
+  const auto [before, after] = std::pair(nodes_[block].before, nodes_[block].after);
+  const bool joins_before = is_free(before), joins_after = is_free(after);
+  if (!joins_before && !joins_after) return insert_free(block);
+  if (joins_before && joins_after) erase_free(after);
+  const auto neighbour = find_free(joins_before ? before : after);
+  if (joins_after) join_next(block);
+  if (joins_before) join_next(before);
+  replace_free(neighbour, joins_before ? before : block);
 }
 
 std::vector<std::vector<CachingAllocator::Piece>> CachingAllocator::segments() const {
@@ -152,33 +164,57 @@ void CachingAllocator::join_next(Block block) {
 }
 
 void CachingAllocator::insert_free(Block block) {
-  std::vector<FreeBlock>& free = pool(nodes_[block].small).free;
-  const FreeBlock entry{piece(block).bytes, piece(block).address, block};
-  free.insert(std::ranges::lower_bound(free, entry), entry);
+  FreeBlocks& free = pool(nodes_[block].small).free;
+  const FreeBlock entry = entry_of(block);
+  free.insert(std::lower_bound(free.begin(), free.end(), entry), entry);
+}
+
+CachingAllocator::FreeBlocks::iterator CachingAllocator::find_free(Block block) {
+  FreeBlocks& free = pool(nodes_[block].small).free;
+  return std::lower_bound(free.begin(), free.end(), entry_of(block));
 }
 
 void CachingAllocator::erase_free(Block block) {
-  std::vector<FreeBlock>& free = pool(nodes_[block].small).free;
-  const FreeBlock entry{piece(block).bytes, piece(block).address, block};
-  free.erase(std::ranges::lower_bound(free, entry));
+  pool(nodes_[block].small).free.erase(find_free(block));
 }
 
-/// Leaves a block its first `bytes`; what is behind them becomes a block of state `rest`, in its
+/// Puts a block into the list of its pool, and takes another one out: only those between the two
+/// are moved.
+void CachingAllocator::replace_free(FreeBlocks::iterator old, Block block) {
+  FreeBlocks& free = pool(nodes_[block].small).free;
+  const FreeBlock entry = entry_of(block);
+  if (entry < *old) {
+    const auto place = std::lower_bound(free.begin(), old, entry);
+    std::move_backward(place, old, std::next(old));
+    *place = entry;
+  } else {
+    const auto behind = std::lower_bound(std::next(old), free.end(), entry);
+    *std::move(std::next(old), behind, old) = entry;
+  }
+}
+
+/// Leaves a block its first `bytes`; what is behind them becomes a block of state `rest`, in no
 /// set.
-void CachingAllocator::cut(Block block, std::int64_t bytes, State rest) {
+CachingAllocator::Block CachingAllocator::split(Block block, std::int64_t bytes, State rest) {
   const Piece behind{piece(block).address + bytes, piece(block).bytes - bytes, rest};
   piece(block).bytes = bytes;
-  const Block other = add(behind, nodes_[block].small, block, nodes_[block].after);
-  if (rest == State::free) insert_free(other);
-  if (rest == State::unmapped) pool(nodes_[block].small).unmapped.emplace(behind.address, other);
+  return add(behind, nodes_[block].small, block, nodes_[block].after);
 }
 
-/// -1 if there is none. A block that can grow counts as large as it can become, so others that are
-/// large enough go before it.
-CachingAllocator::Block CachingAllocator::best_fit(std::int64_t bytes, bool small) {
-  const std::vector<FreeBlock>& free = pool(small).free;
-  auto found = std::ranges::lower_bound(free, FreeBlock{bytes, 0, 0});
-  if (found == free.end()) return -1;
+/// The same, in its set.
+void CachingAllocator::cut(Block block, std::int64_t bytes, State rest) {
+  const Block behind = split(block, bytes, rest);
+  if (rest == State::free) insert_free(behind);
+  if (rest == State::unmapped)
+    pool(nodes_[block].small).unmapped.emplace(piece(behind).address, behind);
+}
+
+/// The end of the list if there is none. A block that can grow counts as large as it can become, so
+/// others that are large enough go before it.
+CachingAllocator::FreeBlocks::iterator CachingAllocator::best_fit(std::int64_t bytes, bool small) {
+  FreeBlocks& free = pool(small).free;
+  auto found = std::lower_bound(free.begin(), free.end(), FreeBlock{bytes, 0, 0});
+  if (found == free.end()) return found;
   const auto could_be = [&](Block block) {
     const Block next = nodes_[block].after;
     const bool grows = next >= 0 && piece(next).state == State::unmapped;
@@ -187,7 +223,7 @@ CachingAllocator::Block CachingAllocator::best_fit(std::int64_t bytes, bool smal
   for (auto next = std::next(found); expandable_ && next != free.end(); found = next++) {
     if (could_be(next->block) >= could_be(found->block)) break;
   }
-  return found->block;
+  return found;
 }
 
 CachingAllocator::Block CachingAllocator::new_segment(std::int64_t bytes, bool small) {

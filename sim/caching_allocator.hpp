@@ -86,12 +86,15 @@ class CachingAllocator {
     std::int64_t bytes = 0;
     std::int64_t address = 0;
     Block block = -1;
-    friend auto operator<=>(const FreeBlock&, const FreeBlock&) = default;
+    friend bool operator<(const FreeBlock& a, const FreeBlock& b) {
+      return a.bytes != b.bytes ? a.bytes < b.bytes : a.address < b.address;
+    }
   };
+  using FreeBlocks = std::vector<FreeBlock>;
   /// Blocks by size, then address; those not mapped by address. Some hundreds at most are free at
   /// once, so a list is faster than a tree.
   struct Pool {
-    std::vector<FreeBlock> free;
+    FreeBlocks free;
     std::set<std::pair<std::int64_t, Block>> unmapped;
     std::int64_t base = -1;  ///< of the range of an expandable pool; -1: there is none yet
   };
@@ -102,13 +105,24 @@ class CachingAllocator {
     return block >= 0 && block < static_cast<Block>(nodes_.size()) &&
            nodes_[block].piece.state == State::live && nodes_[block].piece.bytes > 0;
   }
+  [[nodiscard]] bool is_free(Block block) const {
+    return block >= 0 && nodes_[block].piece.state == State::free;
+  }
   Block add(Piece piece, bool small, Block before, Block after);
   void give_back(Block block);
   void join_next(Block block);
+  [[nodiscard]] FreeBlock entry_of(Block block) const {
+    return {nodes_[block].piece.bytes, nodes_[block].piece.address, block};
+  }
   void insert_free(Block block);
   void erase_free(Block block);
+  void replace_free(FreeBlocks::iterator old, Block block);
+  [[nodiscard]] FreeBlocks::iterator find_free(Block block);
+  [[nodiscard]] bool splits(std::int64_t rest, bool small) const;
+  Block split(Block block, std::int64_t bytes, State rest);
   void cut(Block block, std::int64_t bytes, State rest);
-  [[nodiscard]] Block best_fit(std::int64_t bytes, bool small);
+  [[nodiscard]] FreeBlocks::iterator best_fit(std::int64_t bytes, bool small);
+  Block take_from(FreeBlocks::iterator found, std::int64_t bytes, bool small);
   Block new_segment(std::int64_t bytes, bool small);
   Block expand(std::int64_t bytes, bool small);
   Block place_to_expand(std::int64_t bytes, bool small);

@@ -2,6 +2,7 @@
 #include "sim/collective_instances.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/input_error.hpp"
 
@@ -27,6 +28,10 @@ std::optional<int> CollectiveInstances::arrive(int communicator_class, std::size
     const int flow = routes.any >= 0 ? routes.any : routes.by_payload.at(collective.payload);
     known[k] = static_cast<int>(instances_.size());
     instances_.push_back({&collective, communicator_class, k, flow, when, {}});
+    if (!spare_.empty()) {
+      instances_.back().arrivals = std::move(spare_.back());
+      spare_.pop_back();
+    }
     open_.push_back(known[k]);
   }
   CollectiveInstance& instance = instances_[known[k]];
@@ -40,7 +45,9 @@ std::optional<int> CollectiveInstances::arrive(int communicator_class, std::size
 }
 
 void CollectiveInstances::end(int instance) {
-  instances_[instance].arrivals = {};
+  std::vector<Arrival>& arrivals = instances_[instance].arrivals;
+  arrivals.clear();
+  spare_.push_back(std::move(arrivals));
   open_.erase(std::ranges::lower_bound(open_, instance));
 }
 

@@ -81,7 +81,7 @@ void reserve(DeviceMemory& device, const Program& program, const Timeline& timel
   allocate_residents(allocator, program.sequences[timeline.actors[actor].sequence]);
   if (device.workspace_allocated && device.workspace > Bytes{})
     allocator.allocate(whole(device.workspace));
-  replay(allocator, program, timeline, actor, changes);
+  replay(allocator, timeline, actor, changes);
   // No less than what is live: streams that run at once in time may be in turn for the host.
   device.reserved =
       std::max(device.allocated, Bytes{static_cast<double>(allocator.peak_reserved())});

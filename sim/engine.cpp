@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "base/input_error.hpp"
 #include "program/shorter.hpp"
@@ -25,19 +26,34 @@ struct Start {
   friend auto operator<=>(const Start&, const Start&) = default;
 };
 
-/// Ascending.
-using Starts = std::set<Start>;
-
-Instant when_next(const Starts& starts) { return starts.empty() ? never : starts.begin()->when; }
-
-/// Adds events of the open collectives.
-void write(RelativeState& state, const Starts& starts, const std::vector<int>& open) {
-  state.add(static_cast<std::int64_t>(starts.size()));
-  for (const Start& start : starts) {
-    state.add(start.when);
-    state.add(std::ranges::lower_bound(open, start.instance) - open.begin());
+/// Events to come. There are seldom more than actors, so a list is faster than a tree.
+class Starts {
+ public:
+  void insert(const Start& start) {
+    const auto place = std::ranges::lower_bound(latest_first_, start, std::greater{});
+    latest_first_.insert(place, start);
   }
-}
+  [[nodiscard]] Instant when_next() const {
+    return latest_first_.empty() ? never : latest_first_.back().when;
+  }
+  /// Removes the next one and returns its instance.
+  int take_next() {
+    const int instance = latest_first_.back().instance;
+    latest_first_.pop_back();
+    return instance;
+  }
+  /// Adds those of the open collectives.
+  void write(RelativeState& state, const std::vector<int>& open) const {
+    state.add(static_cast<std::int64_t>(latest_first_.size()));
+    for (const Start& start : latest_first_) {
+      state.add(start.when);
+      state.add(std::ranges::lower_bound(open, start.instance) - open.begin());
+    }
+  }
+
+ private:
+  std::vector<Start> latest_first_;
+};
 
 class Engine {
  public:
@@ -64,7 +80,7 @@ class Engine {
     for (Instant now{0};;) {
       if (repetition_ && repetition_->came_to_turn(actors_)) look_for_repetition(now);
       if (repetition_ && repetition_->missed()) return std::nullopt;
-      const Instant flow = std::min(flows_.next_end(), when_next(starts_));
+      const Instant flow = std::min(flows_.next_end(), starts_.when_next());
       now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
       if (now == never) break;
       if (flow == now) change_flows(now);
@@ -95,17 +111,16 @@ class Engine {
     instances_.write(snapshot.state);
     flows_.write(snapshot.state, open);
     kernels_.write(snapshot.state);
-    write(snapshot.state, starts_, open);
-    write(snapshot.state, slowing_, open);
+    starts_.write(snapshot.state, open);
+    slowing_.write(snapshot.state, open);
     return snapshot;
   }
 
   /// Ends and begins flows.
   void change_flows(Instant now) {
     for (const int instance : flows_.end_at(now)) end(instance, now);
-    while (when_next(starts_) == now) {
-      const int instance = starts_.begin()->instance;
-      starts_.erase(starts_.begin());
+    while (starts_.when_next() == now) {
+      const int instance = starts_.take_next();
       const CollectiveInstance& one = instances_[instance];
       flows_.begin(one.flow, instance, one.collective->payload);
     }
@@ -113,15 +128,14 @@ class Engine {
   }
 
   [[nodiscard]] Instant next_of_kernels() const {
-    return std::min(when_next(slowing_), kernels_.next_end());
+    return std::min(slowing_.when_next(), kernels_.next_end());
   }
 
   /// Slows down the kernels of collectives that begin, and ends kernels.
   void change_kernels(Instant now) {
-    while (when_next(slowing_) == now) {
-      for (const Arrival& arrival : instances_[slowing_.begin()->instance].arrivals)
+    while (slowing_.when_next() == now) {
+      for (const Arrival& arrival : instances_[slowing_.take_next()].arrivals)
         kernels_.begin_communication(arrival.actor, now);
-      slowing_.erase(slowing_.begin());
     }
     while (const auto kernel = kernels_.end_at(now)) {
       finish_kernel(*kernel);

@@ -12,15 +12,15 @@ Host::Host(const FlatSequence& sequence, int iterations, int rounds, int launch_
       launch_queue_(launch_queue),
       launched_(sequence.queues.size()) {}
 
-bool Host::advance(ActorTimes& times) {
+bool Host::come_to_tasks(ActorTimes& times) {
   bool moved = false;
-  for (; round_ < rounds_ && go_on(times.ends) && find_room(times.ends); moved = true)
+  for (; round_ < rounds_ && knows_waits(times.ends) && find_room(times.ends); moved = true)
     launch(times);
   return moved;
 }
 
 /// Does the host know until when it waits before the next task?
-bool Host::go_on(const Ends& ends) {
+bool Host::knows_waits(const Ends& ends) {
   const bool first = next_ == 0;
   const std::size_t before = (first ? sequence_->tasks.size() : next_) - 1;
   const int round = first ? round_ - 1 : round_;
@@ -33,8 +33,11 @@ bool Host::go_on(const Ends& ends) {
   });
 }
 
-bool Host::wait_for(Instant end) {
-  if (end == unknown) return false;
+bool Host::wait_for(const Instant& end) {
+  if (end == unknown) {
+    missing_ = &end;
+    return false;
+  }
   now_ = std::max(now_, end);
   return true;
 }

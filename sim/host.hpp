@@ -24,7 +24,9 @@ class Host {
 
   /// Goes on as far as the ends of tasks are known; true if it came to any task. Notes in `times`
   /// when it came to each: no task begins earlier, and in the first rounds it is the launch.
-  bool advance(ActorTimes& times);
+  bool advance(ActorTimes& times) {
+    return (missing_ == nullptr || *missing_ != unknown) && come_to_tasks(times);
+  }
 
   [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] int round() const { return round_; }
@@ -48,8 +50,9 @@ class Host {
     std::size_t oldest = 0;  ///< in the queue
   };
 
-  [[nodiscard]] bool go_on(const Ends& ends);
-  [[nodiscard]] bool wait_for(Instant end);
+  bool come_to_tasks(ActorTimes& times);
+  [[nodiscard]] bool knows_waits(const Ends& ends);
+  [[nodiscard]] bool wait_for(const Instant& end);
   [[nodiscard]] bool wait_for_launched(const Ends& ends, int queue);
   [[nodiscard]] bool find_room(const Ends& ends);
   void launch(ActorTimes& times);
@@ -61,6 +64,7 @@ class Host {
   int launch_queue_;
   Instant now_{0};
   bool full_ = false;
+  const Instant* missing_ = nullptr;  ///< an end that it waits for, unknown when it last looked
   int round_ = 0;
   std::size_t next_ = 0;            ///< task of the round
   std::vector<Launched> launched_;  ///< by queue

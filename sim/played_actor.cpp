@@ -21,30 +21,35 @@ PlayedActor::PlayedActor(const FlatSequence& sequence, int iterations, int lag, 
 
 /// The host goes by in the time that launching a task would take whose iteration does not exist,
 /// which is pessimistic before the first and after the last iteration.
-std::optional<PlayedActor::Next> PlayedActor::next(int queue) {
-  QueueState& line = queues_[queue];
-  if (line.busy || line.round == rounds_) return std::nullopt;
+std::optional<PlayedActor::Next> PlayedActor::next_of(QueueState& line, int queue) {
   const int task = sequence_->in_queue[queue][line.next];
-  const Instant launched = times_.begins[line.round][task];
-  if (launched == unknown) return std::nullopt;
+  const Instant& launched = times_.begins[line.round][task];
+  if (launched == unknown) {
+    line.missing = &launched;
+    return std::nullopt;
+  }
   const int iteration = line.round - sequence_->price(task).lag;
   if (iteration < 0 || iteration >= iterations_) {
+    const Next passed_over{.launched = launched, .ready = never_ran};
     times_.begins[line.round][task] = times_.ends[line.round][task] = never_ran;
     move_on(line, queue);
-    return Next{.launched = launched, .ready = never_ran};
+    return passed_over;
   }
   const Instant ready = ready_time(line, task);
   if (ready == unknown) return std::nullopt;
   return Next{.task = task, .round = line.round, .launched = launched, .ready = ready};
 }
 
-Instant PlayedActor::ready_time(const QueueState& line, int task) const {
+Instant PlayedActor::ready_time(QueueState& line, int task) const {
   Instant ready =
       std::max(times_.begins[line.round][task] + sequence_->price(task).first_launch, line.tail);
   const std::vector<Instant>& ends = times_.ends[line.round];
   for (const FlatWait& wait : sequence_->waits_of(task)) {
-    const Instant end = ends[sequence_->waited_for(task, wait)];
-    if (end == unknown) return unknown;
+    const Instant& end = ends[sequence_->waited_for(task, wait)];
+    if (end == unknown) {
+      line.missing = &end;
+      return unknown;
+    }
     ready = std::max(ready, end);
   }
   return ready;

@@ -26,7 +26,9 @@ class PlayedActor {
     Instant ready;  ///< never_ran: its iteration does not exist, and the queue has passed over it
   };
   /// Empty while anything that it waits for is unknown, and at the end.
-  std::optional<Next> next(int queue);
+  std::optional<Next> next(int queue) {
+    return stands_still(queues_[queue]) ? std::nullopt : next_of(queues_[queue], queue);
+  }
   /// Until `finish` the queue waits for the end of its task.
   void hold(int queue) { queues_[queue].busy = true; }
   /// The task of a queue that is next, or held, ran from `begin` to `end`.
@@ -68,9 +70,16 @@ class PlayedActor {
     std::size_t next = 0;  ///< of its tasks
     Instant tail;          ///< end of the task before
     bool busy = false;     ///< with a collective, or a kernel that one can slow down
+    /// A time that its next task waits for, and that was unknown when it was last asked.
+    const Instant* missing = nullptr;
   };
 
-  [[nodiscard]] Instant ready_time(const QueueState& line, int task) const;
+  [[nodiscard]] bool stands_still(const QueueState& line) const {
+    return line.busy || line.round == rounds_ ||
+           (line.missing != nullptr && *line.missing == unknown);
+  }
+  std::optional<Next> next_of(QueueState& line, int queue);
+  [[nodiscard]] Instant ready_time(QueueState& line, int task) const;
   void move_on(QueueState& line, int queue);
   [[nodiscard]] int next_task(int queue, int ended) const;
   [[nodiscard]] bool is_over(int round, int task, Instant bound) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <compare>
+#include <optional>
 #include <utility>
 
 #include "program/buffers.hpp"
@@ -133,16 +134,14 @@ std::optional<std::vector<Renamed>> renamed(const Around& around, int later) {
 
 }  // namespace
 
-std::optional<std::vector<Renamed>> renamed_buffers(const Program& program,
-                                                    const Timeline& timeline, std::size_t actor) {
-  return renamed(around(program, timeline, actor), micro_batches_of_period(timeline, actor));
-}
-
-bool buffers_repeat(const Program& program, const Timeline& timeline) {
+bool buffers_repeat(const Program& program, Timeline& timeline) {
   for (std::size_t a = 0; a < timeline.actors.size(); ++a) {
     if (a_resident_changes(timeline, a)) return false;
     const Around one = around(program, timeline, a);
-    if (one.from != one.to || !renamed(one, micro_batches_of_period(timeline, a))) return false;
+    if (one.from != one.to) return false;
+    auto buffers = renamed(one, micro_batches_of_period(timeline, a));
+    if (!buffers) return false;
+    timeline.renamed.push_back(std::move(*buffers));
   }
   return true;
 }

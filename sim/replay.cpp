@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "sim/repeated_buffers.hpp"
 
 namespace stratagem::sim {
 namespace {
@@ -124,8 +123,8 @@ void play_again(Replay& replay, std::span<const Step> period, int times,
 
 }  // namespace
 
-void replay(CachingAllocator& allocator, const program::Program& program, const Timeline& timeline,
-            std::size_t actor, const std::vector<MemoryChange>& changes) {
+void replay(CachingAllocator& allocator, const Timeline& timeline, std::size_t actor,
+            const std::vector<MemoryChange>& changes) {
   const std::vector<std::vector<Instant>>& launches = timeline.times[actor].launches;
   const std::vector<Step> all = steps_of(changes, launches);
   if (timeline.left_out.empty()) return Replay(allocator, all, {}).play(all);
@@ -134,11 +133,10 @@ void replay(CachingAllocator& allocator, const program::Program& program, const 
   const auto first_from = [&](int task) {
     return std::ranges::lower_bound(all, task, {}, &Step::task);
   };
-  const auto renamed = renamed_buffers(program, timeline, actor);
-  expects(renamed.has_value(), "buffers repeat");
-  Replay replay(allocator, all, *renamed);
+  const std::vector<Renamed>& renamed = timeline.renamed[actor];
+  Replay replay(allocator, all, renamed);
   replay.play({all.begin(), first_from(end)});
-  play_again(replay, {first_from(begin), first_from(end)}, left_out.periods, *renamed,
+  play_again(replay, {first_from(begin), first_from(end)}, left_out.periods, renamed,
              left_out.to - left_out.from, launches.front()[begin]);
   replay.play({first_from(end), all.end()});
 }

@@ -46,6 +46,13 @@ struct LeftOut {
   std::vector<Launched> launched;  ///< by actor: tasks of one period, in the order of launches
 };
 
+/// A buffer that is live after the last task of a period, and the one that was in its place before
+/// the first: the same of an earlier micro-batch. Numbers are those of program::Buffers.
+struct Renamed {
+  int after = 0;
+  int before = 0;
+};
+
 struct Timeline {
   std::vector<FlatTasks> tasks;            ///< by sequence
   std::vector<std::vector<Queue>> queues;  ///< by sequence
@@ -58,6 +65,9 @@ struct Timeline {
   bool steady = false;            ///< the last two periods agree to the picosecond
   program::Shorter played;        ///< the sequences, of which tasks are
   std::vector<LeftOut> left_out;  ///< by round; none: it has all turns of all loops
+  /// By actor, if turns are left out: all buffers that a period of the first round renames, in the
+  /// order of launches; others are live before and after it.
+  std::vector<std::vector<Renamed>> renamed;
 
   /// An instant of this timeline, with the periods before it that it leaves out.
   [[nodiscard]] Instant in_full(Instant own) const {
