@@ -1,4 +1,4 @@
-// Replaces five characters.
+// Escapes text for HTML.
 #include "base/html_text.hpp"
 
 namespace stratagem {

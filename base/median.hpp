@@ -1,4 +1,4 @@
-// The middle of some numbers.
+// The median of some numbers.
 #pragma once
 
 #include <algorithm>

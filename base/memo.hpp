@@ -1,4 +1,4 @@
-// Values that follow from a key alone, shared by all that ask for them.
+// A cache of values that follow from a key alone, shared by threads.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Tables of things that have a file each. The file defines a function that returns its row:
+// A macro that makes a table of things with a file each, such as schedules. The file defines a
+// function that returns its row:
 //
 //   Schedule gpipe() { return {.name = "gpipe", ...}; }
 //

@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace {
 

@@ -63,12 +63,29 @@ function(stratagem_quick_to_compile target)
   endif()
 endfunction()
 
+# Adds a ctest entry "<folder>/<source>" for each source with tests, to which Catch gives the tag
+# [#<name of the source>]. To start a sanitized program takes as long as most tests.
+function(stratagem_test_sources folder properties)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" cases REGEX "TEST_CASE|SCENARIO")
+    file(STRINGS "${source}" for_debug_builds REGEX "^#ifndef NDEBUG")
+    if(cases AND NOT (for_debug_builds AND CMAKE_BUILD_TYPE STREQUAL "Release"))
+      cmake_path(GET source STEM LAST_ONLY stem)
+      string(REGEX REPLACE "\\.cpp$" "" name "${source}")
+      add_test(NAME "${folder}/${name}" COMMAND ${folder}_test -\# "[#${stem}]"
+        WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+      set_tests_properties("${folder}/${name}" PROPERTIES ${properties})
+    endif()
+  endforeach()
+endfunction()
+
 # stratagem_test(<folder> [SOURCES <files>...] [USES <folders>...] [LIBRARIES <imported targets>...]
 #                [EXCEPT <paths>...] [RUNS_EXECUTABLE] [SKIPPED_BY <regular expression>] [APART])
 #
 # Adds the program <folder>_test of SOURCES, or else of all sources of the folder but those whose
 # paths begin as EXCEPT says, and one ctest entry per TEST_CASE, named "<folder>/<the test's name>"
-# and labelled <folder>; they run in the root of the repository. It links stratagem_<folder> where
+# and labelled <folder>; where sources are joined, one per source. They run in the root of the
+# repository. It links stratagem_<folder> where
 # there is one. RUNS_EXECUTABLE builds `stratagem` before it and defines STRATAGEM_EXECUTABLE
 # as its path. A test that prints what matches SKIPPED_BY counts as skipped. APART: its sources use
 # the same names for different things, so they are never joined.
@@ -103,7 +120,9 @@ function(stratagem_test folder)
   if(arg_SKIPPED_BY)
     list(APPEND properties SKIP_REGULAR_EXPRESSION "${arg_SKIPPED_BY}")
   endif()
-  if(COMMAND catch_discover_tests)
+  if(STRATAGEM_JOIN AND NOT arg_RUNS_EXECUTABLE AND NOT arg_SKIPPED_BY)
+    stratagem_test_sources(${folder} "${properties}" ${arg_SOURCES})
+  elseif(COMMAND catch_discover_tests)
     catch_discover_tests(${target} TEST_PREFIX "${folder}/" WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
       PROPERTIES ${properties})
   else()

@@ -1,4 +1,4 @@
-// `stratagem calibrate`: measures, fits, and imports what others measured.
+// `stratagem calibrate`: measure, fit, check, report, import, nccl and stack.
 #include <fmt/format.h>
 #include <unistd.h>
 

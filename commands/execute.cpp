@@ -73,7 +73,8 @@ void refuse(const Lowered& lowered, execute::Backend backend) {
                      run.training.optimizer.name);
 }
 
-/// Checks unless `executed` says that nobody asked for it, then times, and notes there what is done.
+/// Checks unless `executed` says that nobody asked for it, then times, and notes there what is
+/// done.
 template <typename T>
 void execute_as(const Lowered& lowered, int steps, kernels::Communicator& world,
                 execute::CurrentTask& current, Journal& journal, Executed& executed,

@@ -12,6 +12,7 @@
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/measure/stopwatch.hpp"
 #include "sim/metrics.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::commands {
 namespace {

@@ -17,6 +17,7 @@
 #include "program/program_text.hpp"
 #include "study/plan_of.hpp"
 #include "study/results.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::commands {
 namespace {

@@ -1,4 +1,4 @@
-// `stratagem explain`: a strategy as primitives.
+// `stratagem explain`: prints a run's plan as primitives, or writes it as a plan file.
 #include "report/explain.hpp"
 
 #include <fmt/format.h>

@@ -16,6 +16,7 @@
 #include "report/wrapped.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::commands {
 namespace {

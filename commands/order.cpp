@@ -9,10 +9,11 @@
 #include "commands/chosen_run.hpp"
 #include "commands/outputs.hpp"
 #include "report/order_report.hpp"
-#include "search/pipeline_cells.hpp"
+#include "search/order/pipeline_cells.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::commands {
 namespace {

@@ -17,6 +17,7 @@
 #include "search/partition/space_gap.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::commands {
 namespace {

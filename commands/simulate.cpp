@@ -1,4 +1,6 @@
 // `stratagem simulate`: every run of a scenario, predicted.
+#include "study/simulate.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// `stratagem topology`: clusters shown, servers written as files.
+// `stratagem topology`: shows clusters, and the groups of a run on their links; reads and writes
+// files of servers.
 #include <fmt/format.h>
 
 #include <algorithm>

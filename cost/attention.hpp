@@ -47,10 +47,10 @@ struct AttentionShape {
 /// Source of the blocks: Dao, FlashAttention-2, arXiv:2307.08691, section 3.2.
 ///
 /// `extra` is `ramp` without a mask and 2 (ramp + tile) behind a causal mask.
-/// `ramp` is the cost of beginning and ending the loop over keys, as a number of keys. `tile` is the
-/// cost of the tiles on the diagonal, where the mask hides part of what is computed; it is a number
-/// of keys too. Pairs of tokens that the mask hides do not count as work: behind a causal mask the
-/// same cost is spread over half as many keys, which is the factor 2.
+/// `ramp` is the cost of beginning and ending the loop over keys, as a number of keys. `tile` is
+/// the cost of the tiles on the diagonal, where the mask hides part of what is computed; it is a
+/// number of keys too. Pairs of tokens that the mask hides do not count as work: behind a causal
+/// mask the same cost is spread over half as many keys, which is the factor 2.
 struct AttentionPass {
   Constant<double> efficiency;  ///< share of the peak that endless sequences reach, 0..1
   Constant<double> ramp;        ///< 0 or more

@@ -1,4 +1,5 @@
-// The price of collectives on a cluster: rings in closed form, or NCCL's own channels and choices.
+// Routes and times of collectives on a cluster: rings in closed form, NCCL's own channels and
+// choices, or what was measured.
 #pragma once
 
 #include <map>

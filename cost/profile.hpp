@@ -94,8 +94,8 @@ struct CommunicatorConstants {
   Constant<Bytes> peer;  ///< buffers of all protocols of all channels, to and fro
 };
 
-/// The shares of the memory's bandwidth that the two passes of a kind of kernel reach, where they differ:
-/// on processors an exponential costs more than the memory that it reads.
+/// The shares of the memory's bandwidth that the two passes of a kind of kernel reach, where they
+/// differ: on processors an exponential costs more than the memory that it reads.
 struct PassShares {
   Constant<double> forward;
   Constant<double> gradient;

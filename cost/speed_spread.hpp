@@ -1,4 +1,5 @@
-// GPUs of one kind are not equally fast, and those that train together wait for the slowest.
+// How much longer n GPUs of one kind take than one: they are not equally fast, and all wait for the
+// slowest.
 #pragma once
 
 #include "cost/kernel.hpp"

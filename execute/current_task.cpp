@@ -1,4 +1,5 @@
-// One lock a task: it is taken tens of times per millisecond at most.
+// Keeps and prints the task that a rank is at. One lock a task: it is taken tens of times per
+// millisecond at most.
 #include "execute/current_task.hpp"
 
 namespace stratagem::execute {

@@ -1,4 +1,5 @@
-// Carries the messages of a group's collectives: by NCCL between GPUs, or through the host.
+// Moves the packed messages of a collective between ranks: by NCCL between GPUs, or through the
+// host.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// A delayed step opens its round: what it writes is of the iteration before.
+// Finds the iteration of each call of a round: a delayed step, which opens it, is of the one
+// before.
 #include "execute/rounds.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// All ranks find the same median, so they agree on whose timeline is told.
+// Times iterations, and takes the one of the median time. All ranks find the same median, so they
+// agree on whose timeline is told.
 #include "execute/trial.hpp"
 
 #include <algorithm>

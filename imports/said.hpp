@@ -1,4 +1,5 @@
-// What a file says, by name: arguments of a launch script, or members of a JSON document.
+// Settings of a file by name, arguments of a launch script or members of a JSON document, and which
+// of them were read.
 #pragma once
 
 #include <map>

@@ -19,9 +19,9 @@ struct Imported {
 
 /// A run `name` of the settings, `changes` over them. What a run needs and nobody says is assumed:
 /// a micro-batch of 1, one for each data rank and stage, bf16, Adam, a DGX H100 and its GPU's
-/// profile, as many GPUs as the degrees multiply to, and the first of the format's stacks whose facts
-/// hold for the precision. Data ranks are those that the other degrees leave of the GPUs. Throws
-/// InputError where that is no run.
+/// profile, as many GPUs as the degrees multiply to, and the first of the format's stacks whose
+/// facts hold for the precision. Data ranks are those that the other degrees leave of the GPUs.
+/// Throws InputError where that is no run.
 Imported scenario_of(const Settings& settings, const std::vector<study::KeyValues>& changes,
                      const std::string& name);
 

@@ -1,4 +1,5 @@
-// Names that nobody knows are left out, too: they may act.
+// Sorts the settings that no importer has read: without effect, or left out. Unknown ones are left
+// out, since they may act.
 #include "imports/sort.hpp"
 
 #include <algorithm>

@@ -13,7 +13,6 @@
 #include "base/input_error.hpp"
 #include "lowering/updates/optimizer.hpp"
 #include "placement/distribution.hpp"
-#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
@@ -158,7 +157,7 @@ class Peers {
     std::vector<Keep> result;
     for (auto& [stage, units] : lent) {
       if (units.empty()) continue;
-      for (const int peer : ranked(stage)) {
+      for (const int peer : ranked(stage, rule.said)) {
         if (units.empty()) break;
         Keep taken = rule;
         taken.where = Keep::Where::stage;
@@ -167,7 +166,7 @@ class Peers {
         if (!taken.segments.empty() || !taken.cells.empty()) result.push_back(std::move(taken));
       }
       if (!rule.segments.empty() && !units.empty()) {
-        throw InputError("", path_of(&strategies::Options::swap) + "/to",
+        throw InputError("", rule.said,
                          "room on other stages for what stage " + std::to_string(stage) + " swaps",
                          "none for " + std::to_string(units.size()) + " of its segments");
       }
@@ -192,16 +191,15 @@ class Peers {
     });
   }
 
-  /// The peers of a stage, the best one first.
-  [[nodiscard]] std::vector<int> ranked(int stage) const {
+  /// The peers of a stage, the best one first. `said`: where the user asked for them.
+  [[nodiscard]] std::vector<int> ranked(int stage, const std::string& said) const {
     std::vector<std::tuple<BytesPerSecond, Bytes, int>> peers;
     for (int peer = 0; peer < c_.stages.count(); ++peer) {
       if (const auto speed = speed_between(stage, peer))
         peers.emplace_back(*speed, -1.0 * most(peer), peer);
     }
     if (peers.empty()) {
-      throw InputError("", path_of(&strategies::Options::swap) + "/to",
-                       "a stage of as many other devices, to hold what another one lends",
+      throw InputError("", said, "a stage of as many other devices, to hold what another one lends",
                        "none for stage " + std::to_string(stage));
     }
     std::ranges::sort(peers, std::greater<>());

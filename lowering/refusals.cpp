@@ -104,20 +104,20 @@ void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precis
 /// What waits elsewhere are whole activations of whole micro-batches.
 void refuse_swaps(const Plan& plan, const Stages& stages) {
   if (!plan.residency.keeps_segments() && !plan.residency.keeps_cells()) return;
+  const std::string path = plan.residency.said({What::activations, What::checkpoints});
   if (!plan.updates.flush) {
-    throw InputError("", path_of(&Options::swap),
-                     "a schedule with a flush where activations are swapped", "one without");
+    throw InputError("", path, "a schedule with a flush where activations are swapped",
+                     "one without");
   }
   const bool both = plan.residency.keeps_segments() && plan.residency.keeps_cells();
   if (plan.slices() > 1 || both) {
-    throw InputError("", path_of(&Options::swap),
-                     "whole micro-batches, and none lent to other stages, where they are swapped",
-                     "");
+    throw InputError(
+        "", path, "whole micro-batches, and none lent to other stages, where they are swapped", "");
   }
   for (std::size_t segment = 0; segment < plan.graph().segments.size(); ++segment) {
     const auto one = static_cast<int>(segment);
-    if (plan.residency.of_segment(one) != nullptr)
-      expect_axes(stages, stages.of(one), path_of(&Options::swap), " where they are swapped");
+    if (const strategies::Keep* rule = plan.residency.of_segment(one))
+      expect_axes(stages, stages.of(one), rule->said, " where they are swapped");
   }
 }
 
@@ -125,11 +125,11 @@ void refuse_swaps(const Plan& plan, const Stages& stages) {
 /// stage.
 void refuse_recomputation(const Plan& plan, const Stages& stages) {
   if (plan.residency.of(What::checkpoints) != nullptr && plan.recomputed().empty()) {
-    throw InputError("", path_of(&Options::recompute),
+    throw InputError("", plan.residency.said({What::checkpoints}),
                      "something that is recomputed where checkpoints have a rule", "nothing");
   }
   for (int stage = 0; !plan.divided(What::checkpoints).empty() && stage < stages.count(); ++stage) {
-    expect_axes(stages, stage, path_of(&Options::recompute, &strategies::RecomputeOptions::divides),
+    expect_axes(stages, stage, plan.residency.said({What::checkpoints}),
                 " where checkpoints are divided");
   }
   for (const std::vector<model::OpId>& group : plan.recomputed()) {

@@ -1,4 +1,5 @@
-// What each kind of operator is: its gradients, its kernels and its name in stacks, a row for each.
+// The table of operator kinds: rules of their gradients, kinds of kernels in profiles, and names in
+// stacks.
 #pragma once
 
 #include <optional>
@@ -28,7 +29,8 @@ struct GradientRule {
   std::optional<OperandOf> left_in = {};  ///< the forward operator has left it there
 };
 
-/// Costs, the lowering and the backward pass read the row; no code of theirs names the kind.
+/// Costs, the lowering and the backward pass read the row. Their code names the few kinds that
+/// differ in more than a row says, such as contractions, casts, embeddings and attention.
 struct OperatorKind {
   std::string_view name;
   std::string_view kernel;           ///< one of cost::kernel_kind_names

@@ -1,4 +1,5 @@
-// A unit of scheduling: one pass of one stage on one micro-batch.
+// A cell, the unit of scheduling: one pass of one stage on one micro-batch, or on a slice or repeat
+// of it.
 #pragma once
 
 #include <compare>

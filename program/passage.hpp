@@ -1,4 +1,5 @@
-// What a call makes of the buffers that are alive when it comes.
+// How one call changes the buffers that are live: which it finds, frees and leaves, and what it
+// must not do.
 #pragma once
 
 #include <cstdint>

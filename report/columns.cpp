@@ -1,4 +1,4 @@
-// Widths first, then lines.
+// Lays out tables in aligned columns: widths first, then lines.
 #include "report/columns.hpp"
 
 #include <fmt/format.h>

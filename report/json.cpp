@@ -4,6 +4,7 @@
 
 #include "report/report.hpp"
 #include "report/why.hpp"
+#include "study/simulate.hpp"
 #include "topology/drives.hpp"
 
 namespace stratagem::report {

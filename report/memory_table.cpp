@@ -9,6 +9,7 @@
 #include "base/quantity_text.hpp"
 #include "report/figure_text.hpp"
 #include "report/wrapped.hpp"
+#include "study/simulate.hpp"
 #include "topology/drives.hpp"
 
 namespace stratagem::report {

@@ -9,6 +9,7 @@
 #include "base/quantity_text.hpp"
 #include "report/own_and_found.hpp"
 #include "report/wrapped.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 namespace {

@@ -3,8 +3,9 @@
 
 #include <string>
 
-#include "search/pipeline_cells.hpp"
+#include "search/order/pipeline_cells.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 

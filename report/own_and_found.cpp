@@ -10,6 +10,7 @@
 #include "report/figure_text.hpp"
 #include "report/why.hpp"
 #include "report/wrapped.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 

@@ -1,9 +1,9 @@
-// A run as it is beside what was found for it.
+// Prints a run's own plan and the one that a search found, side by side.
 #pragma once
 
 #include <string>
 
-#include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 

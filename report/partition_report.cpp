@@ -11,6 +11,7 @@
 #include "report/figure_text.hpp"
 #include "report/own_and_found.hpp"
 #include "report/wrapped.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 namespace {

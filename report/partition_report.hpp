@@ -8,6 +8,7 @@
 #include "search/partition/searcher.hpp"
 #include "search/partition/space_gap.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 

@@ -9,6 +9,7 @@
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
 #include "sim/metrics.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 namespace {

@@ -8,7 +8,7 @@
 #include "program/program.hpp"
 #include "sim/host_memory.hpp"
 #include "sim/timeline.hpp"
-#include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 

@@ -9,7 +9,7 @@
 #include "base/json_writer.hpp"
 #include "report/columns.hpp"
 #include "study/gains.hpp"
-#include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 

@@ -1,4 +1,4 @@
-// Breaks at blanks.
+// Wraps text at blanks.
 #include "report/wrapped.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Other processes that answer questions of a search.
+// The processes that help a search: they evaluate plans that it asks for.
 #pragma once
 
 #include <cstddef>

@@ -28,10 +28,10 @@ class Space {
   /// of lists, or of "any" for the values that an option declares as worth trying:
   ///     {"tensor": [1, 2, 4], "schedule": "any", "micro_batch": [1, 2]}
   /// Its keys are those of a strategy, "micro_batch", and "gpus", which may also be {"at_most": N}:
-  /// N, N/2, N/4 ... GPUs. A value may be the name of a searcher (partition/searcher.hpp) that finds
-  /// the key's value for each plan: {"layers_per_stage": ["balanced"]}. A key of which neither the
-  /// search nor the defaults say anything is "any", if its option declares values. Throws
-  /// InputError.
+  /// N, N/2, N/4 ... GPUs. A value may be the name of a searcher (partition/searcher.hpp) that
+  /// finds the key's value for each plan: {"layers_per_stage": ["balanced"]}. A key of which
+  /// neither the search nor the defaults say anything is "any", if its option declares values.
+  /// Throws InputError.
   static Space read(const std::string& file);
 
   [[nodiscard]] std::size_t size() const;

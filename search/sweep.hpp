@@ -11,7 +11,7 @@
 #include "search/trial.hpp"
 #include "study/bounds.hpp"
 #include "study/gains.hpp"
-#include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::search {
 

@@ -11,7 +11,7 @@
 #include "search/space.hpp"
 #include "search/store.hpp"
 #include "study/bounds.hpp"
-#include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::search {
 

@@ -1,5 +1,5 @@
-// The clock of the host that launches a device's tasks: the only one that there is, for time and
-// memory.
+// Simulates the host that launches a device's tasks: its clock, what it waits for, and room in
+// queues. Time and memory read the same one.
 #pragma once
 
 #include <vector>

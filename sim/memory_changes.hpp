@@ -14,8 +14,8 @@ struct MemoryChange {
   Instant when;
   bool begun = false;  ///< by a task that began at this instant
   int task = 0;        ///< round * tasks of a round + place in the sequence
-  /// What allocates and what frees one buffer has its number: that in program::Buffers, beside those
-  /// of other iterations.
+  /// What allocates and what frees one buffer has its number: that in program::Buffers, beside
+  /// those of other iterations.
   int buffer = -1;
   program::Category category = program::Category::temporaries;
   Bytes bytes;  ///< below 0: a free

@@ -108,8 +108,8 @@ bool PlayedActor::write(RelativeState& state, const Place& place) {
 }
 
 /// Returns an instant before which no later task begins, now at the latest: none of a queue in the
-/// loop begins before the queue's last one has ended, none of another queue before the host launches
-/// it, and the host does not go back.
+/// loop begins before the queue's last one has ended, none of another queue before the host
+/// launches it, and the host does not go back.
 std::optional<Instant> PlayedActor::write_queues(RelativeState& state, const Place& place) const {
   const FlatLoop& loop = sequence_->loops[place.loop];
   const Instant over = std::min(host_.now(), state.now());
@@ -132,9 +132,9 @@ std::optional<Instant> PlayedActor::write_queues(RelativeState& state, const Pla
   return bound;
 }
 
-/// An end that is not after `bound` makes nothing later, and is no later than now. All other ends must
-/// be of tasks in the loop: there whoever waits for a task waits in the next turn for the same task
-/// of that turn. Begins are those of launches until a task has ended.
+/// An end that is not after `bound` makes nothing later, and is no later than now. All other ends
+/// must be of tasks in the loop: there whoever waits for a task waits in the next turn for the same
+/// task of that turn. Begins are those of launches until a task has ended.
 bool PlayedActor::write_ends(RelativeState& state, const Place& place, Instant bound) {
   if (std::exchange(settled_round_, place.round) != place.round) settled_ = 0;
   while (settled_ < place.host && is_over(place.round, settled_, bound)) ++settled_;

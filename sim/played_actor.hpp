@@ -11,8 +11,8 @@
 
 namespace stratagem::sim {
 
-/// Knows which task of each queue is next, and when all that it waits for has ended. It is told when
-/// a task ends, since that may depend on other actors and on communication.
+/// Knows which task of each queue is next, and when all that it waits for has ended. It is told
+/// when a task ends, since that may depend on other actors and on communication.
 class PlayedActor {
  public:
   /// Iterations are those that are simulated; as many rounds more are played as the program's lag.
@@ -33,8 +33,8 @@ class PlayedActor {
   void hold(int queue) { queues_[queue].busy = true; }
   /// The task of a queue that is next, or held, ran from `begin` to `end`.
   void finish(int queue, Instant begin, Instant end);
-  /// The place in a loop of its sequence: of the host, and of each queue how many of the tasks of the
-  /// round have ended, or were passed over.
+  /// The place in a loop of its sequence: of the host, and of each queue how many of the tasks of
+  /// the round have ended, or were passed over.
   struct Place {
     int round = 0;
     int loop = 0;

@@ -1,4 +1,4 @@
-// The time of every task on an idle machine, before tasks share anything.
+// The time of every task on an idle machine; of collectives only what the host takes.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// What a simulation will read of its past, relative to an instant: if two are equal, what follows is
-// equal, too, until a loop of any actor ends; and then, if as many turns are left in one as in the
-// other.
+// What a simulation will read of its past, relative to an instant: if two are equal, what follows
+// is equal, too, until a loop of any actor ends; and then, if as many turns are left in one as in
+// the other.
 #pragma once
 
 #include <bit>

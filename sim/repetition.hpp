@@ -1,5 +1,5 @@
-// Finds whether the simulation of a shorter program repeats: its state at a turn of a loop is that of
-// an earlier turn, later by a period.
+// Finds whether the simulation of a shorter program repeats: its state at a turn of a loop is that
+// of an earlier turn, later by a period.
 #pragma once
 
 #include <optional>
@@ -19,9 +19,9 @@ struct Snapshot {
 };
 
 /// Looks at the turns of one actor, whose long loop has the fewest. Two snapshots of one round with
-/// one state are a repetition if all actors are in their long loops, and if the turns that a shorter
-/// program lacks are as many periods for all of them: the program that lacks none does the same once
-/// in each of these periods.
+/// one state are a repetition if all actors are in their long loops, and if the turns that a
+/// shorter program lacks are as many periods for all of them: the program that lacks none does the
+/// same once in each of these periods.
 class Repetition {
  public:
   Repetition(const program::Shorter& shorter, const Folding& folding,

@@ -79,8 +79,8 @@ class SlowedKernels {
   /// Removes a kernel that ends at `now`, in the order of instants and then of `schedule`.
   std::optional<Ended> end_at(Instant now);
 
-  /// Adds what is left to do, and in which order kernels that end at one instant do so. Expects that
-  /// all events are up to date.
+  /// Adds what is left to do, and in which order kernels that end at one instant do so. Expects
+  /// that all events are up to date.
   void write(RelativeState& state) const;
 
  private:

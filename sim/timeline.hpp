@@ -33,8 +33,8 @@ struct ActorTimes {
 
 inline constexpr Instant never_ran{-2};
 
-/// Periods that a timeline leaves out. In a round, what happened after `from` and until `to` happens
-/// so many times more, a period later each time; only then it goes on as the timeline says.
+/// Periods that a timeline leaves out. In a round, what happened after `from` and until `to`
+/// happens so many times more, a period later each time; only then it goes on as the timeline says.
 struct LeftOut {
   struct Launched {
     int begin = 0;

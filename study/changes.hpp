@@ -31,8 +31,8 @@ struct Variant {
 /// values. A change of `model.preset` sets all keys of the preset.
 std::vector<Variant> variants(const std::vector<KeyValues>& changes);
 
-/// A run with a variant's settings over its own, its suffix behind the run's name; compared with the
-/// `first` variant of its baseline, or of `baseline` if it names none.
+/// A run with a variant's settings over its own, its suffix behind the run's name; compared with
+/// the `first` variant of its baseline, or of `baseline` if it names none.
 JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& first,
                   const std::string& baseline);
 

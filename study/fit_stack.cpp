@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/input_error.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::study {
 namespace {

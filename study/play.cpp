@@ -1,8 +1,10 @@
-// Simulates the runs that `validate` compares with what was measured, on several threads.
+// Simulates on several threads what `validate` compares: runs that were measured, and their
+// baselines.
 #include <algorithm>
 #include <set>
 
 #include "base/parallel.hpp"
+#include "study/simulate.hpp"
 #include "study/validation.hpp"
 
 namespace stratagem::study {

@@ -1,4 +1,5 @@
-// Are plans that are predicted to be fast those that were measured to be fast?
+// Compares the order of plans by predicted and by measured time: rank correlation, and the cost of
+// a wrong choice.
 #pragma once
 
 #include <string>

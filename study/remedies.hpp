@@ -7,6 +7,7 @@
 #include "base/json_writer.hpp"
 #include "base/quantity.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::study {
 
@@ -25,10 +26,10 @@ struct Remedy {
 /// the optimizer's steps on the host, alone or with the parameters, and drives for what is there
 /// already; swapped activations; a schedule with fewer micro-batches in flight. If too few of them
 /// suffice, two and then three at once are tried: of six settings the value that takes the least
-/// memory. Simulated values come before those that a bound of memory rules out. A run with a plan of
-/// its own has no strategy to change: only its micro-batches. Nothing changes what is computed:
-/// neither the global batch nor the precision, nor is a flush added to a schedule. `threads` threads
-/// simulate; the answer does not depend on their number.
+/// memory. Simulated values come before those that a bound of memory rules out. A run with a plan
+/// of its own has no strategy to change: only its micro-batches. Nothing changes what is computed:
+/// neither the global batch nor the precision, nor is a flush added to a schedule. `threads`
+/// threads simulate; the answer does not depend on their number.
 std::vector<Remedy> remedies(const Run& run, std::size_t most, int threads = 1);
 
 }  // namespace stratagem::study

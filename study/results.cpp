@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/input_error.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::study {
 namespace {

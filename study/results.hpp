@@ -8,6 +8,7 @@
 #include "study/gains.hpp"
 #include "study/remedies.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::study {
 

@@ -1,4 +1,6 @@
 // A run from its settings to its metrics: plan, program, folding, prices, timeline.
+#include "study/simulate.hpp"
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -11,7 +13,6 @@
 #include "sim/steady.hpp"
 #include "study/bounds.hpp"
 #include "study/plan_of.hpp"
-#include "study/scenario.hpp"
 #include "topology/drives.hpp"
 
 namespace stratagem::study {

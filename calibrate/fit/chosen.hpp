@@ -1,4 +1,4 @@
-// What the fits of all kinds share: choosing tables, and turning estimates into constants.
+// Chooses the tables that a fit reads, and rounds what it finds to constants.
 #pragma once
 
 #include <algorithm>

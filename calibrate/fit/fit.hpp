@@ -41,8 +41,8 @@ struct Fit {
 ///                   next with an operator between, hence an upper bound of the operator's own
 ///     collective    all-reduce of n GPUs of one node over L NVLinks:
 ///                   t = base + 2(n-1) node_step + 2(n-1)/n size / (L * link * nvlink_efficiency)
-///     times         of collectives of ranks on processors, as measured: mpi_fit.hpp; they stand in
-///                   place of the formula, whose constants are then the datasheet's
+///     times         of collectives of ranks on processors, as measured: calibrate/fit/mpi.hpp;
+///                   they stand in place of the formula, whose constants are then the datasheet's
 ///     nccl          what all-reduces add to NCCL's own prediction: calibrate/fit/nccl.hpp
 ///
 /// An eager operator's `floor` is when the host gets round to the second event, `start` when the

@@ -72,8 +72,9 @@ struct Products {
   }
 };
 
-/// What products reach at most whose rows begin at multiples of fewer than 16 bytes: the median share
-/// of the peak, by that number, of those that compute so much that nothing else holds them up.
+/// What products reach at most whose rows begin at multiples of fewer than 16 bytes: the median
+/// share of the peak, by that number, of those that compute so much that nothing else holds them
+/// up.
 std::map<int, cost::Constant<double>> unaligned_shares(const Chosen<GemmTable>& chosen,
                                                        const std::string& type) {
   constexpr Flops large{5e10};

@@ -1,4 +1,5 @@
-// Averages strides, and predicts what is left out.
+// Averages measured collectives of processors by size, and tells the errors of sizes that are left
+// out.
 #include "calibrate/fit/mpi.hpp"
 
 #include <algorithm>

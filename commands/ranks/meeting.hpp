@@ -1,4 +1,5 @@
-// Ranks that meet once and then go on by themselves, so that one that dies takes no other with it.
+// Ranks meet once over MPI, compare their inputs, and go on by themselves: one that dies takes no
+// other with it.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Every kind of operator by the kernels of GPUs; sizes and places come from operators/shapes.hpp.
+// Runs an operator by the kernels of GPUs; sizes and places come from operators/shapes.hpp.
 #include "execute/gpu/operators.hpp"
 
 #include <array>

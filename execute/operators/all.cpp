@@ -1,4 +1,4 @@
-// The table of what processors compute, and calls into it.
+// Finds the function that computes an operator on processors, and says which operators have none.
 #include <algorithm>
 
 #include "base/input_error.hpp"

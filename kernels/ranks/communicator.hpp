@@ -1,5 +1,5 @@
-// Collectives between ranks, processes that each have a part of the work: over MPI, or of one rank
-// alone.
+// Collectives between ranks, each of which has a part of the work: processes over MPI, threads, or
+// one rank alone.
 #pragma once
 
 #include <cstddef>

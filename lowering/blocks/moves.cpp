@@ -64,7 +64,7 @@ class Appending {
         std::max(bytes_of(tensor_, turn.reads.front(), grid), bytes_of(tensor_, turn.holds, grid));
     BlockDraft& block = blocks_.at(turn.device);
     const bool of_tensor_ranks = move_.issued_by != nullptr && step.axes.size() == 1 &&
-                                 grid.axes[step.axes[0]].name == "tensor";
+                                 are_tensor_ranks(grid.axes[step.axes[0]]);
     if (of_tensor_ranks) cut(step, grid.axes[step.axes[0]].size, block);
     push(kind_of(step), collective_of(kind_of(step), groups_.along(grid, step.axes), payload),
          Stream::communication, turn, block);

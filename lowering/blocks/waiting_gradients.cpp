@@ -1,4 +1,5 @@
-// Where steps run on the host, or gradients are divided, no gradient waits for the last micro-batch.
+// Where steps run on the host, or gradients are divided, no gradient waits for the last
+// micro-batch.
 #include "lowering/blocks/waiting_gradients.hpp"
 
 namespace stratagem::lowering {

@@ -1,4 +1,4 @@
-// When gradients are reduced, and what they take until then.
+// Which cells reduce gradients, and the buffers in which these wait until then.
 #pragma once
 
 #include "program/program.hpp"

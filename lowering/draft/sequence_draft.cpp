@@ -1,4 +1,4 @@
-// Adds calls and waits.
+// Builds the sequence of a device class: adds calls and what they wait for.
 #include "lowering/draft/sequence_draft.hpp"
 
 #include <algorithm>

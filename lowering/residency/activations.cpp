@@ -9,7 +9,6 @@
 
 #include "base/input_error.hpp"
 #include "placement/distribution.hpp"
-#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
@@ -267,7 +266,7 @@ int Activations::peer_block(const Portion& portion, bool out, bool guest, const 
   const Grid& owner = draft().replica(stage, cell).grid;
   const Grid& lender = draft().replica(portion.rule->stage, cell).grid;
   if (owner.axes != lender.axes || !owner.listed.empty() || owner == lender) {
-    throw InputError("", path_of(&strategies::Options::swap),
+    throw InputError("", portion.rule->said,
                      "stages on equal grids of other devices where one takes in what another swaps",
                      "");
   }

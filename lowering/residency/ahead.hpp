@@ -1,4 +1,4 @@
-// Brings what runs of segments need (weights, activations) to the device ahead of them.
+// Adds calls that bring what segments need (weights, activations) to the device ahead of them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Numbers calls by shape, all but the micro-batch, and compares each shape's run with its next ones.
+// Numbers calls by shape, all but the micro-batch, and compares each shape's run with its next
+// ones.
 #include "lowering/sequences/roll.hpp"
 
 #include <algorithm>

@@ -127,8 +127,8 @@ class HostWaits {
     waits = std::move(kept);
   }
 
-  /// Does a task receive what a cell reads? What a peer gives back does not come on the stream of the
-  /// cell's pass.
+  /// Does a task receive what a cell reads? What a peer gives back does not come on the stream of
+  /// the cell's pass.
   static bool receives_for(const Cell& cell, const Task& task) {
     switch (cell.pass) {
       case CellPass::forward:
@@ -142,7 +142,8 @@ class HostWaits {
   }
 
   /// Before a task of a cell, for what it has received by then, each once. That is before tensor
-  /// ranks gather what they sent in shares, and before a backward cell computes again what it needs.
+  /// ranks gather what they sent in shares, and before a backward cell computes again what it
+  /// needs.
   void wait_for_received(int number, int task) {
     const bool exchanged = says(HostRule::each_exchange);
     if (!exchanged && !says(HostRule::each_received_pass)) return;

@@ -15,9 +15,9 @@ namespace stratagem::lowering {
 ///   - before the first computation of a micro-batch's first forward cell on a stage, if the stack
 ///     copies the sizes of a micro-batch from the device (Megatron-LM, mpu/data.py,
 ///     broadcast_data): for the computations so far, and the messages that its call reads
-///   - before the first computation of a cell that reads what another device sent, if the stack reads
-///     it on the host (DeepSpeed): for the computations so far and the receive. Where tensor ranks
-///     sent shares, before the gather of them
+///   - before the first computation of a cell that reads what another device sent, if the stack
+///     reads it on the host (DeepSpeed): for the computations so far and the receive. Where tensor
+///     ranks sent shares, before the gather of them
 ///   - before the same, if the stack waits for what stages exchange (Megatron-LM,
 ///     p2p_communication.py: torch.cuda.synchronize): for all streams of the device and the
 ///     receive. On devices that exchange anything, a cell that receives nothing waits before its

@@ -4,8 +4,12 @@
 #include <optional>
 
 #include "cost/stack.hpp"
+#include "placement/grid.hpp"
 
 namespace stratagem::lowering {
+
+/// The ranks that rules of pieces speak of: those of this axis of a grid.
+inline bool are_tensor_ranks(const placement::Axis& axis) { return axis.name == "tensor"; }
 
 /// How a collective and the product beside it are cut.
 struct Cut {

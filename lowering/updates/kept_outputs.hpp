@@ -1,4 +1,5 @@
-// What a framework keeps of finished passes, and its buffers for operators.
+// Buffers that a framework keeps: outputs of finished passes, buffers of operators, and what stages
+// received last.
 #pragma once
 
 #include <vector>
@@ -18,9 +19,9 @@ std::vector<program::Resident> kept_outputs(const SequenceContext& context,
 std::vector<program::Resident> kept_buffers(const SequenceContext& context,
                                             const SequenceDraft& draft);
 
-/// What each of a device's pipeline stages has received last, and its gradient, where the stack says
-/// that they live until the next comes (cost::Lifetime). Counted all the time, though the stage that
-/// runs has its own: an upper estimate, by two tensors.
+/// What each of a device's pipeline stages has received last, and its gradient, where the stack
+/// says that they live until the next comes (cost::Lifetime). Counted all the time, though the
+/// stage that runs has its own: an upper estimate, by two tensors.
 std::vector<program::Resident> kept_messages(const SequenceContext& context,
                                              const SequenceDraft& draft);
 

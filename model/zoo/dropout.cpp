@@ -1,4 +1,4 @@
-// One operator with two results.
+// Adds dropout to a graph: one operator with two results, the values and the mask.
 #include "model/zoo/dropout.hpp"
 
 #include <vector>

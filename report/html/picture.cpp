@@ -13,6 +13,7 @@
 #include "report/groups.hpp"
 #include "sim/metrics.hpp"
 #include "study/plan_of.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 namespace {

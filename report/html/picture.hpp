@@ -3,6 +3,7 @@
 
 #include "base/json_writer.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::report {
 

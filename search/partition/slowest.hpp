@@ -15,7 +15,8 @@ namespace stratagem::search {
 using PartOf = std::function<int(const lowering::OutlinedCell& cell, std::size_t block)>;
 
 /// By part: its blocks of the first micro-batch, as priced for the run, with the collectives that
-/// they wait for, on the slowest of the device classes that have it. All links are each block's own.
+/// they wait for, on the slowest of the device classes that have it. All links are each block's
+/// own.
 std::map<int, study::Picoseconds> slowest(const study::Run& run, const lowering::Outline& outline,
                                           const PartOf& part_of);
 

@@ -5,6 +5,7 @@
 
 #include "base/input_error.hpp"
 #include "base/parallel.hpp"
+#include "study/simulate.hpp"
 
 namespace stratagem::search {
 namespace {

@@ -35,7 +35,8 @@ std::vector<OptionText> option_texts() {
 
 namespace {
 
-/// Where in a scenario a strategy's error is: its path begins with "/strategy", or is below its key.
+/// Where in a scenario a strategy's error is: its path begins with "/strategy", or is below its
+/// key.
 std::string path_in(const JsonReader& strategy, const Strategy& entry, const InputError& error) {
   const std::string whole = "/strategy";
   if (error.path.starts_with(whole)) return strategy.path() + error.path.substr(whole.size());

@@ -173,8 +173,8 @@ std::string path_of(Members... members) {
 }
 
 /// Reads a strategy object by the declarations of all strategies, and lets each complete it. Of so
-/// many GPUs those that the other degrees leave are data ranks, if it does not say how many and that
-/// is a whole number. Throws InputError.
+/// many GPUs those that the other degrees leave are data ranks, if it does not say how many and
+/// that is a whole number. Throws InputError.
 Options read_options(const JsonReader& reader, std::optional<int> gpus = {});
 
 }  // namespace stratagem::strategies

@@ -123,11 +123,14 @@ void run_again(Plan& plan, const Options& options) {
     }
   }
   if (options.recompute.divides && options.tensor > 1)
-    plan.residency.keep({.what = Keep::What::checkpoints, .divided = {"tensor"}});
+    plan.residency.keep({.what = Keep::What::checkpoints,
+                         .divided = {"tensor"},
+                         .said = path_of(&Options::recompute, &RecomputeOptions::divides)});
   if (options.recompute.on_host)
     plan.residency.keep({.what = Keep::What::checkpoints,
                          .where = Keep::Where::host,
-                         .ahead = plan.residency.ahead_of_segments()});  // as swaps have it
+                         .ahead = plan.residency.ahead_of_segments(),  // as swaps have it
+                         .said = path_of(&Options::recompute, &RecomputeOptions::on_host)});
 }
 
 void check_checkpoints(Options& options, const JsonReader& strategy) {

@@ -21,10 +21,12 @@ void swap_layers(Plan& plan, const Options& options) {
   }
   if (options.swap.layers == 0) return;
   layers.resize(options.swap.layers);
+  const bool to_peers = options.swap.to == Keep::Where::peers;
   plan.residency.keep({.what = Keep::What::activations,
                        .segments = std::move(layers),
                        .where = options.swap.to,
-                       .ahead = options.swap.prefetch});
+                       .ahead = options.swap.prefetch,
+                       .said = path_of(&Options::swap) + (to_peers ? "/to" : "")});
 }
 
 }  // namespace

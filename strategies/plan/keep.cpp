@@ -95,6 +95,12 @@ const Keep* Residency::of(What what, Keep::Between gap) const {
   return result;
 }
 
+void Residency::note_said(const std::string& path) {
+  for (Keep& rule : rules_) {
+    if (rule.said.empty()) rule.said = path;
+  }
+}
+
 std::string Residency::said(const std::vector<What>& of) const {
   for (const Keep& rule : rules_)
     if (std::ranges::count(of, rule.what) > 0 && !rule.said.empty()) return rule.said;

@@ -65,7 +65,9 @@ class Residency {
   /// The rule for parameters, gradients, states or checkpoints in a gap; nullptr without one.
   [[nodiscard]] const Keep* of(Keep::What what,
                                Keep::Between gap = Keep::Between::micro_batches) const;
-  /// Where the user said something of any of these, or else of the steps; "": nowhere.
+  /// Notes where the user said what is not known of rules so far.
+  void note_said(const std::string& path);
+  /// Where the user said something of any of these; "": nowhere.
   [[nodiscard]] std::string said(const std::vector<Keep::What>& of) const;
   /// The rule for what a segment's forward pass leaves: its own, else that for checkpoints, if they
   /// leave the device. Or for what a forward cell leaves.

@@ -1,4 +1,5 @@
-// A parallelisation plan: what op-trans, op-assign and op-order have said about a graph.
+// A parallel plan: how a graph is split, on which devices, in which order cells run, and where
+// tensors are kept.
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,9 @@ using placement::CellPass;
 /// rounded down, and micro-batches are those that exist. So F passes two ranks in a window, an even
 /// and the next odd one, and B passes one. Where B takes at least as long as F, the bubble is
 /// 1F1B's, (p-1)(F + B), and F more for an odd p, whatever the ends take. At most 3p/2 (rounded up)
-/// micro-batches are in flight. Sources: Lin et al., nnScaler, OSDI 2024, section 3 and Table 6 (the
-/// plan); the repeated part is the one of its search, Tessel (HPCA 2024), for four stages and B of
-/// three spans.
+/// micro-batches are in flight. Sources: Lin et al., nnScaler, OSDI 2024, section 3 and Table 6
+/// (the plan); the repeated part is the one of its search, Tessel (HPCA 2024), for four stages and
+/// B of three spans.
 Timetable interlaced_timetable(const Pipeline& pipeline) {
   const int p = pipeline.ranks;
   const int m = pipeline.micro_batches;

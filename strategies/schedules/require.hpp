@@ -1,4 +1,4 @@
-// What a schedule asks of the pipeline's numbers.
+// Refuses numbers of ranks, chunks or micro-batches that a schedule cannot have.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 #include "cost/collectives.hpp"
 #include "cost/nccl/route.hpp"
 #include "tests/catch.hpp"
-#include "tests/cost/nccl_machines.hpp"
+#include "tests/cost/nccl/nccl_machines.hpp"
 #include "tests/cost/round_constants.hpp"
 
 using namespace stratagem;

@@ -1,6 +1,7 @@
 // The examples of docs/guide/extending.md in one scenario, as a user would ask for them.
 #include "strategies/parallel/all.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::docs_test {
@@ -38,8 +39,8 @@ TEST_CASE("what an extension adds to its table can be asked for in a scenario") 
   const study::Outcome outcome = study::simulate(read.runs[0], {}).outcome;
   CHECK(outcome.status == study::Outcome::Status::ok);
   CHECK(outcome.gpus == 16);
-  // Pipeline rank 1 of 4 (devices 4 to 7) has layers 1 and 5, of 12 h^2 + 13 h parameters each, whole
-  // and in 2 bytes, with two states of 4 bytes and no copy in fp32.
+  // Pipeline rank 1 of 4 (devices 4 to 7) has layers 1 and 5, of 12 h^2 + 13 h parameters each,
+  // whole and in 2 bytes, with two states of 4 bytes and no copy in fp32.
   const double parameters = 2 * (12 * 64 * 64 + 13 * 64);
   const auto second = std::ranges::find(outcome.devices, 4, &sim::DeviceMemory::device);
   REQUIRE(second != outcome.devices.end());

@@ -224,6 +224,19 @@ std::string system_of(const Row& row) {
 
 constexpr const char* looked_at = "none in DeepSpeed, FSDP, Megatron-LM, SSDTrain, LoHan, axolotl";
 
+constexpr const char* arguments = R"(
+Why some ask for a schedule with a flush: without one a stage computes with several versions of its
+weights, one for each micro-batch under way, and steps between them. Of divided weights each version
+would be gathered and kept whole, which is what dividing them is to save. Of weights and states
+elsewhere, each micro-batch would wait for a step that waits for copies. Activations that are away
+would belong to several iterations at once. PipeDream and PipeDream-2BW, whose schedules these are,
+have none of it (their papers, from memory).
+
+Why some ask for one grid in equal parts: shards are runs of elements along the axes of a grid, and
+a copy is one block for all devices of a stage, where an irregular stage has one for each. That is a
+limit of this code: nnScaler divides states of such stages.
+)";
+
 /// Refusals by number, as they first come.
 class Refusals {
  public:
@@ -237,6 +250,7 @@ class Refusals {
   void append_to(std::ostringstream& text) const {
     text << "\n## Refusals\n\n";
     for (std::size_t i = 0; i < all_.size(); ++i) text << i + 1 << ". `" << all_[i] << "`\n";
+    text << arguments;
   }
 
  private:
@@ -267,7 +281,8 @@ Gaps that a subject does not have are left out. Gradients have none between pass
 within an iteration, activations and checkpoints none between iterations.
 `tests/execute/residency_test.cpp` writes this page, and compares it.
 
-| what | where | shortest gap | divided | flush | no flush | flush, unequal parts | no flush, unequal parts | published systems |
+| what | where | shortest gap | divided | flush | no flush | flush, unequal parts )"
+                             R"(| no flush, unequal parts | published systems |
 |---|---|---|---|---|---|---|---|---|
 )";
 

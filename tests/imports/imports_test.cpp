@@ -9,6 +9,7 @@
 #include "imports/said.hpp"
 #include "imports/scenario.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::imports {

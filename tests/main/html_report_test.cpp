@@ -1,5 +1,5 @@
-// HTML reports as a browser draws them: nothing goes wrong there, and their figures are those of the
-// JSON.
+// HTML reports as a browser draws them: nothing goes wrong there, and their figures are those of
+// the JSON.
 #include <map>
 #include <numeric>
 #include <regex>

@@ -30,7 +30,8 @@ TEST_CASE("every device simulated gives the same JSON as one per class of equal 
 TEST_CASE("every micro-batch simulated gives the same JSON and trace as what repeats copied") {
   const TemporaryFolder folder;
   const std::string pipelined =
-      R"(, {"name": "many", "cluster": {"gpus": 2}, "training": {"global_batch": 64, "micro_batch": 1},
+      R"(, {"name": "many", "cluster": {"gpus": 2},
+            "training": {"global_batch": 64, "micro_batch": 1},
             "strategy": {"pipeline": 2, "schedule": "1f1b"}} ])";
   folder.write("a.json", with(small_scenario(), "\n  ]", pipelined));
   REQUIRE(run("simulate a.json --json a.out --trace a.trace --run many", folder).exit == 0);
@@ -42,8 +43,8 @@ TEST_CASE("every micro-batch simulated gives the same JSON and trace as what rep
 TEST_CASE("one run at a time, or many, give the same bytes, changes proposed among them") {
   const TemporaryFolder folder;
   const std::string large =
-      R"(, {"name": "too large", "model": {"layers": 4, "hidden": 8192, "heads": 64}, "cluster": {"gpus": 4},
-            "strategy": {"data": 4}} ])";
+      R"(, {"name": "too large", "model": {"layers": 4, "hidden": 8192, "heads": 64},
+            "cluster": {"gpus": 4}, "strategy": {"data": 4}} ])";
   folder.write("a.json", with(small_scenario(), "\n  ]", large));
   std::vector<std::string> answers;
   for (const char* jobs : {"1", "2", "5"}) {

@@ -6,6 +6,7 @@
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;

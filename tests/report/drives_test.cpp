@@ -7,6 +7,7 @@
 #include "report/report.hpp"
 #include "study/remedies.hpp"
 #include "study/results.hpp"
+#include "study/simulate.hpp"
 #include "tests/report/offloaded.hpp"
 
 using namespace stratagem;

@@ -2,6 +2,7 @@
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "study/results.hpp"
+#include "study/simulate.hpp"
 #include "tests/report/offloaded.hpp"
 
 using namespace stratagem;

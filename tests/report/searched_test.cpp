@@ -2,6 +2,7 @@
 #include "report/own_and_found.hpp"
 #include "report/search_report.hpp"
 #include "search/sweep.hpp"
+#include "study/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/search/small_space.hpp"
 

@@ -2,6 +2,7 @@
 #include "study/bounds.hpp"
 
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "tests/catch.hpp"
 
 namespace stratagem::study {

@@ -1,5 +1,6 @@
 // The flagship's runs of up to 64 GPUs, one device per class against every device.
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "tests/catch.hpp"
 
 using namespace stratagem;

@@ -20,8 +20,8 @@ ordered_json schema_of(const std::string& document) {
   return ordered_json::parse(stream);
 }
 
-/// Keys of documents; those of a scenario's first run stand under "/run". What a search combines has
-/// tests of its own (tests/search/space_test.cpp).
+/// Keys of documents; those of a scenario's first run stand under "/run". What a search combines
+/// has tests of its own (tests/search/space_test.cpp).
 std::set<std::string> all_keys(const std::string& document) {
   if (document != "scenario" && document != "run")
     return leaf_keys(schema_of(document), "/" + document);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_scenario.hpp"
 

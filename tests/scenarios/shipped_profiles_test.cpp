@@ -171,7 +171,8 @@ TEST_CASE("the profile of our own kernels on an H100 is what the fit makes of wh
 
 TEST_CASE(
     "steps on the processors of every server reach the share of its memory that a DGX-2's do") {
-  // 112 of 256 GB/s. The others: channels of DDR4-3200 and DDR5-4400, 16 of either, and four Graces.
+  // 112 of 256 GB/s. The others: channels of DDR4-3200 and DDR5-4400, 16 of either, and four
+  // Graces.
   for (const auto& [name, rate] :
        {std::tuple{"v100-sxm3", 256_GBps}, std::tuple{"a100-sxm4-80gb", 16 * 8 * 3.2 * 1_GBps},
         std::tuple{"h100-sxm5", 16 * 8 * 4.4 * 1_GBps},

@@ -8,6 +8,7 @@
 #include "cost/collectives.hpp"
 #include "cost/stack.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::shipped_stacks_test {
@@ -26,7 +27,8 @@ study::Run on_a100s(const std::string& stack, const std::string& precision, int 
     "question": "What do ranks send, and what waits for it?",
     "runs": [{
       "name": "run",
-      "model": {"family": "gpt", "layers": 4, "hidden": 8192, "heads": 64, "sequence": 2048, "vocabulary": 51200},
+      "model": {"family": "gpt", "layers": 4, "hidden": 8192, "heads": 64, "sequence": 2048,
+                "vocabulary": 51200},
       "cluster": {"preset": "dgx-a100", "gpus": )" +
                              std::to_string(gpus) + R"(},
       "profile": ")" + shipped +

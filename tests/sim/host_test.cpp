@@ -55,9 +55,10 @@ double with_shared_ends(const std::vector<cost::Rule>& waits) {
 
 TEST_CASE("where stages share devices, cells before which hosts wait begin a launch later") {
   // Eight cells follow each other: embedding, F, F, head, and back. A host that does not wait is
-  // ahead of its device but for the first launch. The forward cells are the first of the micro-batch
-  // on their stages. Four cells read what the other device sent: F of the second stage, the head on
-  // the first device, and the backward cells of the first stage and of the embedding on the second.
+  // ahead of its device but for the first launch. The forward cells are the first of the
+  // micro-batch on their stages. Four cells read what the other device sent: F of the second stage,
+  // the head on the first device, and the backward cells of the first stage and of the embedding on
+  // the second.
   const double cells = 4 * 5 + 2 * 7 + 2 * 11;
   using cost::HostWaits;
   CHECK(with_shared_ends({}) == cells + 1);

@@ -3,6 +3,7 @@
 
 #include "sim/device_memory.hpp"
 #include "tests/catch.hpp"
+#include "tests/lowering/lowered.hpp"
 #include "tests/sim/priced_by_name.hpp"
 #include "tests/sim/random_plan.hpp"
 

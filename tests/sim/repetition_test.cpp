@@ -183,8 +183,8 @@ std::optional<Timeline> shortest(const Case& one, const Ready& ready,
 /// Begins or ends of a queue's tasks, or launches.
 using Times = std::vector<Instant>;
 
-/// What a list of the shorter program's times is in the whole one: the first `end` as they are, those
-/// of the last period as often again as periods are left out, then the rest.
+/// What a list of the shorter program's times is in the whole one: the first `end` as they are,
+/// those of the last period as often again as periods are left out, then the rest.
 Times in_full(const Times& own, std::size_t begin, std::size_t end, const LeftOut& left_out,
               Ticks later) {
   const Ticks period = left_out.to - left_out.from;

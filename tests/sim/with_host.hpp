@@ -7,8 +7,8 @@
 
 namespace stratagem::sim {
 
-/// GPUs on one switch, which costs nothing unless a test says otherwise, and a processor behind PCIe: a
-/// link for each, or one for all.
+/// GPUs on one switch, which costs nothing unless a test says otherwise, and a processor behind
+/// PCIe: a link for each, or one for all.
 inline topology::Cluster with_host(int gpus, BytesPerSecond pcie, bool shared,
                                    BytesPerSecond nvlink = {1e30}) {
   using topology::LinkKind;

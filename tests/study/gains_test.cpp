@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::study {
@@ -28,7 +29,8 @@ std::map<std::string, double> gains_of(const std::string& scenario) {
   return times;
 }
 
-/// 32 data ranks of a model that is large enough to wait for them, on two servers with ports of so many Gb/s.
+/// 32 data ranks of a model that is large enough to wait for them, on two servers with ports of so
+/// many Gb/s.
 std::string two_servers(int port, const std::string& more = "") {
   const std::string four = R"({"tensor": 2, "data": 2, "overlap_gradients": true,)"
                            R"( "bucket": "25 MiB"})";

@@ -1,6 +1,7 @@
 // Figures relative to a baseline, their errors, and what breaks an expectation.
 #include "study/results.hpp"
 
+#include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 #include "topology/presets.hpp"
 

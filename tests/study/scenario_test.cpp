@@ -8,6 +8,7 @@
 
 #include "base/input_error.hpp"
 #include "study/plan_of.hpp"
+#include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;
@@ -42,7 +43,8 @@ TEST_CASE("50 ms to the switch between servers are waited for as often as gradie
   const study::Scenario scenario = read(R"({
     "question": "Does a 50 ms link between servers matter?",
     "defaults": {
-      "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 128},
+      "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32,
+                "vocabulary": 128},
       "cluster": {"preset": "dgx-2", "nodes": 2},
       "profile": ")" + shipped + R"(/profiles/v100-sxm3.json",
       "stack": ")" + shipped + R"(/stacks/plain.json",

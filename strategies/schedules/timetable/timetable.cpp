@@ -1,4 +1,4 @@
-// Where the stages of a pipeline stand, for every placement.
+// Maps the stages of a pipeline to its ranks and back, for every placement.
 #include "strategies/schedules/timetable/timetable.hpp"
 
 namespace stratagem::strategies {

@@ -20,8 +20,8 @@ using program::StoredCall;
 
 namespace {
 
-/// Calls of some blocks for consecutive micro-batches. Each waits for the one `before` before it, and
-/// so does its host, which also waits for all launched.
+/// Calls of some blocks for consecutive micro-batches. Each waits for the one `before` before it,
+/// and so does its host, which also waits for all launched.
 Sequence sequence_of(const std::vector<std::pair<int, int>>& blocks_and_micro_batches,
                      int before = 0) {
   std::vector<StoredCall> calls;

@@ -102,7 +102,8 @@ TEST_CASE("Mixtral 8x7B has 47B parameters, of which a token uses 13B") {
 }
 
 TEST_CASE("matrix products of Mixtral are six times active weights and tokens, and attention") {
-  // As above, of the matrices that a token passes: all but tables looked up, norms, and six experts.
+  // As above, of the matrices that a token passes: all but tables looked up, norms, and six
+  // experts.
   LlamaConfig c = mixtral_8x7b();
   c.batch = 2;
   c.sequence = 4096;

@@ -9,6 +9,7 @@
 #include "report/report.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
+#include "study/simulate.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::keys {

@@ -180,9 +180,10 @@ TEST_CASE("a stage has a peer on other devices, on an equal grid") {
   plan.residency.keep({.what = Keep::What::activations,
                        .segments = {1},
                        .where = Keep::Where::stage,
-                       .stage = 0});  // its own
+                       .stage = 0,  // its own
+                       .said = "/primitives/2"});
   CHECK_THAT(refusal([&] { lowering::lower(plan, lowering::plain_stack()); }),
-             ContainsSubstring("/strategy/swap: expected stages on equal grids of other devices"));
+             ContainsSubstring("/primitives/2: expected stages on equal grids of other devices"));
   CHECK_THAT(refusal([&] {
                lowered(graph, R"({"pipeline": 2, "swap": {"layers": 2, "to": "peers"}})", 4);
              }),

@@ -12,7 +12,8 @@
 #include "sim/price.hpp"
 #include "study/least_times.hpp"
 #include "study/plan_of.hpp"
-#include "tests/search/partition_problems.hpp"
+#include "study/simulate.hpp"
+#include "tests/search/partition/partition_problems.hpp"
 #include "tests/search/small_space.hpp"
 #include "tests/small_scenario.hpp"
 

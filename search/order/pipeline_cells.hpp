@@ -5,7 +5,7 @@
 
 #include "base/quantity.hpp"
 #include "placement/cell.hpp"
-#include "search/repetend.hpp"
+#include "search/order/repetend.hpp"
 #include "strategies/plan/plan.hpp"
 #include "study/scenario.hpp"
 

@@ -1,5 +1,5 @@
 // Counts whole periods between begins and ends.
-#include "search/repetend_figures.hpp"
+#include "search/order/repetend_figures.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "search/repetend.hpp"
+#include "search/order/repetend.hpp"
 
 namespace stratagem::search {
 
-/// When each block could begin if devices were never busy. Throws InputError if blocks wait for each
-/// other in a circle.
+/// When each block could begin if devices were never busy. Throws InputError if blocks wait for
+/// each other in a circle.
 std::vector<int> earliest_begins(const Repeating& problem);
 
 /// From the first begin of a micro-batch to its last end.

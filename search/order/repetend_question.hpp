@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "search/repetend.hpp"
+#include "search/order/repetend.hpp"
 
 namespace stratagem::search {
 

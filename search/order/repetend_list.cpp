@@ -1,12 +1,12 @@
 // Puts cell after cell where its devices are free.
-#include "search/repetend_list.hpp"
+#include "search/order/repetend_list.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 #include <random>
 
-#include "search/repetend_figures.hpp"
+#include "search/order/repetend_figures.hpp"
 
 namespace stratagem::search {
 namespace {

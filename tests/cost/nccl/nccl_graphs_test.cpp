@@ -5,7 +5,7 @@
 #include "cost/collectives.hpp"
 #include "cost/nccl/channel_search.hpp"
 #include "tests/catch.hpp"
-#include "tests/cost/nccl_machines.hpp"
+#include "tests/cost/nccl/nccl_machines.hpp"
 
 using namespace stratagem;
 using namespace stratagem::cost;

@@ -1,5 +1,5 @@
-// Constraints on whole numbers and propositions.
-#include "search/repetend_question.hpp"
+// Writes a periodic order of blocks as constraints on whole numbers, and asks Z3 for a solution.
+#include "search/order/repetend_question.hpp"
 
 #include <z3++.h>
 

@@ -1,5 +1,5 @@
 // Orders that are found for whole runs, held against schedules that people have found.
-#include "search/pipeline_cells.hpp"
+#include "search/order/pipeline_cells.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,6 +7,7 @@
 #include "base/input_error.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "study/plan_of.hpp"
+#include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::search {

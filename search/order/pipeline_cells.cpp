@@ -1,5 +1,5 @@
 // From an outline of a plan's cells to blocks, and from a repetend to op-orders.
-#include "search/pipeline_cells.hpp"
+#include "search/order/pipeline_cells.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -183,7 +183,8 @@ void add_held(PipelineCells& result, const ByCell& cells, const std::map<Cell, i
   }
 }
 
-/// Orders by cells of micro-batch 0 (`before`, `after`) and how many micro-batches later `after` is.
+/// Orders by cells of micro-batch 0 (`before`, `after`) and how many micro-batches later `after`
+/// is.
 using Lags = std::map<std::tuple<Cell, Cell, int>, int>;
 
 /// How often a rule says each.

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "tests/search/partition_problems.hpp"
+#include "study/simulate.hpp"
+#include "tests/search/partition/partition_problems.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::search {

@@ -1,5 +1,5 @@
-// Cells that run together take turns: each computes beside the other's collectives. Closed forms, on
-// kernels and a network that take what a test says.
+// Cells that run together take turns: each computes beside the other's collectives. Closed forms,
+// on kernels and a network that take what a test says.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "tests/search/partition_problems.hpp"
+#include "study/simulate.hpp"
+#include "tests/search/partition/partition_problems.hpp"
 #include "tests/small_scenario.hpp"
 
 namespace stratagem::search {

@@ -1,13 +1,13 @@
 // One question to the solver for each period, then for each latency.
-#include "search/repetend.hpp"
+#include "search/order/repetend.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/input_error.hpp"
-#include "search/repetend_figures.hpp"
-#include "search/repetend_list.hpp"
-#include "search/repetend_question.hpp"
+#include "search/order/repetend_figures.hpp"
+#include "search/order/repetend_list.hpp"
+#include "search/order/repetend_question.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -63,8 +63,8 @@ void take(const Question& question, const Repeating& problem, Repetend& found) {
   if (within_limits(problem, sooner)) found = std::move(sooner);
 }
 
-/// The shortest latency of a period that has a schedule: what lies between that of the schedule that
-/// is known and what is proved to be too short is halved. `found` has the former, and in
+/// The shortest latency of a period that has a schedule: what lies between that of the schedule
+/// that is known and what is proved to be too short is halved. `found` has the former, and in
 /// least_latency the latter.
 void shorten(Question& question, const Repeating& problem, Repetend& found) {
   int low = found.least_latency;
@@ -126,8 +126,8 @@ std::optional<Repetend> best_repetend(const Repeating& problem, const RepetendOp
   Repetend found{.least_period = work_of_busiest(problem)};
   for (found.period = found.least_period; found.period <= longest; ++found.period) {
     found.least_latency = longest_way;
-    // Between a block and the next there is no reason to wait for a whole period, unless micro-batches
-    // between them are asked for.
+    // Between a block and the next there is no reason to wait for a whole period, unless
+    // micro-batches between them are asked for.
     const int slowest = longest + blocks * (found.period - 1) + found.period * asked_for(problem);
     const Question::Reply result = solve(problem, options.effort, slowest, found);
     if (result == Question::Reply::yes) {

@@ -5,7 +5,7 @@
 
 #include "cost/nccl/tuning.hpp"
 #include "tests/catch.hpp"
-#include "tests/cost/nccl_machines.hpp"
+#include "tests/cost/nccl/nccl_machines.hpp"
 #include "tests/sanitized.hpp"
 
 using namespace stratagem;

@@ -30,7 +30,8 @@ Program pipeline(const cost::Stack& stack, const std::string& strategy = R"({"pi
   return lower(plan_of(model::gpt(config), strategy, 4), stack);
 }
 
-/// Of a sequence: how many waits for streams and how many for messages its cells of a pass begin with.
+/// Of a sequence: how many waits for streams and how many for messages its cells of a pass begin
+/// with.
 struct Count {
   int computations = 0, device = 0, messages = 0, others = 0;
   friend bool operator==(const Count&, const Count&) = default;

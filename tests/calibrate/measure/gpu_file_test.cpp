@@ -50,8 +50,8 @@ cost::AttentionShape shape_of(std::int64_t heads, std::int64_t length, bool caus
   return {.heads = static_cast<double>(heads), .queries = tokens, .keys = tokens, .causal = causal};
 }
 
-/// Rows of a planted GPU: a gap of 2.2 us, launches of 3.5 us, products by the formula of cost::gemm_time, kernels that
-/// move memory at 90 % of the bandwidth and 3 us, fused attention.
+/// Rows of a planted GPU: a gap of 2.2 us, launches of 3.5 us, products by the formula of
+/// cost::gemm_time, kernels that move memory at 90 % of the bandwidth and 3 us, fused attention.
 class Planted {
  public:
   Planted(const Datasheet& sheet, const std::string& name)

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "search/repetend.hpp"
+#include "search/order/repetend.hpp"
 
 namespace stratagem::search {
 

@@ -1,5 +1,5 @@
 // Repetends against trying everything, and against the known best ones.
-#include "search/repetend.hpp"
+#include "search/order/repetend.hpp"
 
 #include <algorithm>
 #include <functional>
