@@ -384,11 +384,17 @@ RuleKind extra_states() {
        {"with", &ExtraState::with,
         choice<With>({{"optimizer states", With::states},
                       {"gradients", With::gradients},
-                      {"steps", With::steps}}),
+                      {"steps", With::steps},
+                      {"steps, until the next iteration", With::until_next}}),
         "what it is kept with: the states of the parameters that a device steps, all the time and "
         "where they step; the gradients of all parameters that a device holds, all the time; the "
-        "steps of a device, from the first to the last",
-        must_be_there}});
+        "steps of a device, from the first to the last, or on until the next iteration begins",
+        must_be_there},
+       {"copies_gradients", &ExtraState::copies_gradients, flag(),
+        "are they copies of gradients in another type? Then there are none where gradients are "
+        "held "
+        "in as many bytes",
+        "false"}});
 }
 
 RuleKind random_state() {

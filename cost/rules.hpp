@@ -71,8 +71,8 @@ struct CollectiveBeside {
   bool operator==(const CollectiveBeside&) const = default;
 };
 
-/// A gather of tensor ranks that a product of linear layers reads next is cut with that product into
-/// pieces of tokens. Every rank multiplies its own share first, which needs no gather.
+/// A gather of tensor ranks that a product of linear layers reads next is cut with that product
+/// into pieces of tokens. Every rank multiplies its own share first, which needs no gather.
 ///   ring_exchange: n ranks pass their shares on in a ring, n - 1 exchanges by copy engines. Each
 ///     share is multiplied when it has come, on streams whose kernels run beside each other
 ///   own_share_first: one gather runs beside the product of the own share. What else has been
@@ -96,8 +96,8 @@ struct ScatterInPieces {
   bool operator==(const ScatterInPieces&) const = default;
 };
 
-/// What tensor ranks gather between operators lies in so many buffers that live all the time, each as large as
-/// the largest of it on its rank, unless a later pass reads it.
+/// What tensor ranks gather between operators lies in so many buffers that live all the time, each
+/// as large as the largest of it on its rank, unless a later pass reads it.
 struct GatherBuffers {
   int number = 1;
   bool operator==(const GatherBuffers&) const = default;
@@ -193,11 +193,13 @@ struct ExtraState {
   enum class With : std::uint8_t {
     states,     ///< of parameters that a device steps, all the time, where the steps run
     gradients,  ///< of parameters that a device holds, all the time, whoever steps them
-    steps       ///< of parameters that a device steps, from its first step to its last
+    steps,      ///< of parameters that a device steps, from its first step to its last
+    until_next  ///< the same, and on until the next iteration begins
   };
   std::string name;  ///< "gradients in fp32"
   Bytes bytes = {};
   With with = With::states;
+  bool copies_gradients = false;  ///< to another type: none where gradients have so many bytes
   bool operator==(const ExtraState&) const = default;
 };
 

@@ -158,6 +158,8 @@ struct Resident {
   Category category = Category::parameters;
   Bytes bytes;
   std::optional<Span> span = {};  ///< none: always. Only where iterations do not overlap
+  /// With a span: it lives on after its last task, until the next iteration begins.
+  bool until_next = false;
   Residence place = Residence::device;
   /// The parameter that this buffer holds, or whose gradient it holds, and its distribution: a
   /// layout on a grid, or masks. -1 for framework buffers that hold no parameter.

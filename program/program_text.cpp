@@ -226,6 +226,7 @@ class ProgramWriter {
         return tasks_of(sequence.calls, of.call)[of.task] + " of " + calls.numbered(of.call);
       };
       fmt::format_to(out, ", from {} to {}", name(resident.span->first), name(resident.span->last));
+      if (resident.until_next) text += ", and on until the next iteration";
     }
     return text;
   }

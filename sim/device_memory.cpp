@@ -102,8 +102,8 @@ placement::Cell cell_in_full(const Program& program, const Timeline& timeline, i
   return calls[calls.number(place)].cell;
 }
 
-/// The task that allocated the last of a peak. Segments that are alike share a block, which is named
-/// for the first of them: the call knows which one it is.
+/// The task that allocated the last of a peak. Segments that are alike share a block, which is
+/// named for the first of them: the call knows which one it is.
 std::string task_named(const Program& program, const Timeline& timeline, int sequence,
                        const MemoryPeak& peak, const std::vector<std::string>& segments) {
   if (peak.task < 0) return "";
@@ -130,6 +130,9 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
   const Bytes within = device.workspace_allocated ? device.workspace : Bytes{};
   for (const Bytes bytes : residents(program, actor.sequence, program::Residence::device))
     device.resident += bytes;
+  for (const program::Resident& one : program.sequences[actor.sequence].residents) {
+    if (one.until_next && one.place == program::Residence::device) device.resident += one.bytes;
+  }
   device.resident += within;
   device.allocated = device.peak.total + within;
   reserve(device, program, timeline, a, changes, profile, stack);

@@ -3,15 +3,19 @@
 
 #include <vector>
 
+#include "cost/precision.hpp"
 #include "cost/stack.hpp"
 
 namespace stratagem::lowering {
 
 /// Bytes per parameter of all that is kept with these.
-inline std::vector<Bytes> bytes_kept_with(const cost::Stack& stack, cost::ExtraState::With what) {
+inline std::vector<Bytes> bytes_kept_with(const cost::Stack& stack,
+                                          const cost::Precision& precision,
+                                          cost::ExtraState::With what) {
   std::vector<Bytes> bytes;
   for (const cost::ExtraState& state : cost::rules_of<cost::ExtraState>(stack)) {
-    if (state.with == what) bytes.push_back(state.bytes);
+    const bool there = state.copies_gradients && model::size_of(precision.gradients) >= state.bytes;
+    if (state.with == what && !there) bytes.push_back(state.bytes);
   }
   return bytes;
 }

@@ -51,8 +51,8 @@ void set_gemm_sizes(cost::Kernel& kernel, const model::Operator& op, const Shape
   kernel.flops = Flops{2 * real(kernel.m) * real(kernel.n) * real(kernel.k) * real(kernel.batch)};
 }
 
-/// The bytes, up to 16, at whose multiples all rows of operands in 16 bits begin. The last dimension
-/// is contiguous.
+/// The bytes, up to 16, at whose multiples all rows of operands in 16 bits begin. The last
+/// dimension is contiguous.
 int alignment_of(const Shapes& operands, int most = 16) {
   int bytes = most;
   for (const std::vector<std::int64_t>& shape : operands)
@@ -213,7 +213,8 @@ cost::Kernel host_optimizer_kernel(const cost::Stepped& tensor, const cost::Trai
   kernel.kind = cost::KernelKind::host_optimizer;
   kernel.type = model::DataType::fp32;
   kernel.traffic = cost::step_traffic(training, tensor);
-  for (const Bytes size : bytes_kept_with(stack, cost::ExtraState::With::states))
+  for (const Bytes size :
+       bytes_kept_with(stack, training.precision, cost::ExtraState::With::states))
     kernel.traffic += 2 * tensor.elements * size;
   kernel.launches = 0;
   return kernel;

@@ -169,10 +169,14 @@ namespace {
 /// What frameworks copy for all steps of a device at once.
 void add_step_copies(std::vector<Resident>& residents, const SequenceContext& context,
                      const SequenceDraft& draft, double elements) {
-  for (const Bytes size : bytes_kept_with(context.stack, With::steps)) {
-    if (elements * size <= Bytes{}) continue;
-    residents.push_back({Category::temporaries, elements * size});
-    if (context.plan.updates.flush) residents.back().span = draft.steps_span();
+  for (const With with : {With::steps, With::until_next}) {
+    for (const Bytes size : bytes_kept_with(context.stack, context.training.precision, with)) {
+      if (elements * size <= Bytes{}) continue;
+      residents.push_back({Category::temporaries, elements * size});
+      if (!context.plan.updates.flush) continue;
+      residents.back().span = draft.steps_span();
+      residents.back().until_next = with == With::until_next;
+    }
   }
 }
 
@@ -203,7 +207,7 @@ void add_states(std::vector<Resident>& residents, const SequenceContext& context
   keep(cost::master_bytes(context.training.precision, steps), of_states);
   for (const cost::OptimizerState& state : context.training.optimizer.states)
     keep(cost::state_bytes(state, steps), of_states);
-  for (const Bytes size : bytes_kept_with(context.stack, With::states))
+  for (const Bytes size : bytes_kept_with(context.stack, context.training.precision, With::states))
     keep(steps.elements * size, here);
 }
 
@@ -248,7 +252,8 @@ void add_gradients(std::vector<Resident>& residents, const SequenceContext& cont
       local.gradient.axes.empty())
     residents.back().span = draft.gradient_span(parameter);
   const double elements = local.bytes / model::size_of(plan.graph().tensors[parameter].type);
-  for (const Bytes size : bytes_kept_with(context.stack, With::gradients))
+  for (const Bytes size :
+       bytes_kept_with(context.stack, context.training.precision, With::gradients))
     residents.push_back({Category::gradients, elements * size});
 }
 

@@ -345,6 +345,43 @@ TEST_CASE("gradients that the stack frees live from the first addition to the st
   CHECK(gradients == 12 * 2 + 4);  // the table of words once
 }
 
+TEST_CASE(
+    "what is kept with steps lives from the first to the last, or on until the next iteration") {
+  using With = cost::ExtraState::With;
+  const model::Graph graph = even_gpt(cost::precision_named("fp16"), true);
+  double parameters = 0;
+  for (const model::Tensor& tensor : graph.tensors)
+    parameters += tensor.role == model::Role::parameter ? elements(tensor) : 0;
+  for (const With with : {With::steps, With::until_next}) {
+    cost::Stack stack = plain_stack();
+    stack.rules = {cost::ExtraState{.name = "copies", .bytes = 4_B, .with = with}};
+    const Program program = lower(plan_of(graph, "{}", 2), stack);
+    const program::Sequence& sequence = program.sequences[0];
+    const auto found =
+        std::ranges::find(sequence.residents, Category::temporaries, &program::Resident::category);
+    REQUIRE(found != sequence.residents.end());
+    CHECK(found->bytes == parameters * 4_B);
+    CHECK(found->until_next == (with == With::until_next));
+    REQUIRE(found->span);
+    for (const program::TaskOfCall& one : {found->span->first, found->span->last})
+      CHECK(steps(program.blocks[sequence.calls[one.call].block].tasks[one.task]));
+  }
+}
+
+TEST_CASE("gradients are copied to fp32 for steps only where they are in another type") {
+  cost::Stack stack = plain_stack();
+  stack.rules = {cost::ExtraState{.name = "copies",
+                                  .bytes = 4_B,
+                                  .with = cost::ExtraState::With::steps,
+                                  .copies_gradients = true}};
+  for (const auto& [precision, copies] : {std::pair("bf16", 1), {"bf16-fp32-gradients", 0}}) {
+    const model::Graph graph = even_gpt(cost::precision_named(precision), true);
+    const Program program = lower(plan_of(graph, "{}", 2), stack, training(precision, "adam"));
+    CHECK(std::ranges::count(program.sequences[0].residents, Category::temporaries,
+                             &program::Resident::category) == copies);
+  }
+}
+
 TEST_CASE("shards of gradients, and gradients without a flush, live always") {
   const model::Graph graph = even_gpt(cost::precision_named("fp16"));
   cost::Stack stack = plain_stack();

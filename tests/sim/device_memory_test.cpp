@@ -148,6 +148,25 @@ TEST_CASE("what does not fit says how much is wanting") {
   CHECK(device.used() - small_gpu().memory.size.value == 4_MiB);
 }
 
+TEST_CASE(
+    "what lives on until the next iteration counts between iterations, and at no other peak") {
+  HandBuilt built = three_tasks(30_MiB, 5_MiB, 20_MiB);
+  built.program.sequences[0].residents = {
+      {.category = Category::parameters, .bytes = 7_MiB},
+      {.category = Category::temporaries,
+       .bytes = 4_MiB,
+       .span = program::Resident::Span{.first = {0, 2}, .last = {0, 2}}}};
+  program::Resident& while_tasks_run = built.program.sequences[0].residents.back();
+  const DeviceMemory gone = memory_of(built, small_gpu(), stack_with(Allocator::caching));
+  while_tasks_run.until_next = true;
+  const DeviceMemory stays = memory_of(built, small_gpu(), stack_with(Allocator::caching));
+  CHECK(gone.resident == 7_MiB);
+  CHECK(stays.resident == 11_MiB);
+  CHECK(gone.allocated == 42_MiB);
+  CHECK(stays.allocated == 42_MiB);
+  CHECK(stays.reserved == gone.reserved);
+}
+
 TEST_CASE("residents come first: parameters, gradients, states, each rounded on its own") {
   HandBuilt built = three_tasks(512_B, 512_B, 512_B);
   // Six small ones of 512 B each, and 3 MiB, which take 20.
