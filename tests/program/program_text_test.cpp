@@ -266,9 +266,8 @@ std::vector<Fact> facts_of_sequences() {
       {"its shards", of_residents([](Resident& r) { return r.shards.push_back(0), true; })},
       {"its versions", of_residents([](Resident& r) { return ++r.versions, true; })},
       {"its span", of_residents([](Resident& r) { return r.span && (r.span.reset(), true); })},
-      {"what it lives on until", of_residents([](Resident& r) {
-         return r.span && (r.until_next = !r.until_next, true);
-       })},
+      {"what it lives on until",
+       of_residents([](Resident& r) { return r.span && (r.until_next = !r.until_next, true); })},
       {"a span's end", of_residents([](Resident& r) {
          const bool any = r.span && r.span->last.call > 0;
          if (any) r.span->last = {r.span->last.call - 1, 0};
