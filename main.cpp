@@ -1,7 +1,9 @@
 // Finds the command, and maps errors to exit codes.
 #include <fmt/format.h>
 #ifdef STRATAGEM_MIMALLOC
+#include <fcntl.h>
 #include <mimalloc.h>
+#include <unistd.h>
 #elif defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -63,16 +65,32 @@ int run(const std::vector<std::string>& line) {
                              (near ? "did you mean \"" + *near + "\"?" : "see stratagem --help"));
 }
 
+#ifdef STRATAGEM_MIMALLOC
+/// Has somebody set aside large pages of this kind? They are for others, and a group of processes
+/// that may use none is killed when it touches one.
+bool are_set_aside(const char* kind) {
+  const int file = open(kind, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char first = '0';
+  const bool known = read(file, &first, 1) == 1;
+  close(file);
+  return known && first != '0';
+}
+#endif
+
 /// Runs allocate and free lists of many megabytes one after another. What is freed is kept, since
 /// the system would clear each page that it hands out anew; and pages are large, of which it hands
-/// out fewer: a third of the time of a short run.
+/// out fewer: a third of the time of a short run, for some megabytes more.
 void set_up_memory() {
 #ifdef STRATAGEM_MIMALLOC
+  const bool large =
+      !are_set_aside("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages") &&
+      !are_set_aside("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages");
 #if MI_MALLOC_VERSION < 210
-  mi_option_enable(mi_option_large_os_pages);
+  mi_option_set_enabled(mi_option_large_os_pages, large);
   mi_option_disable(mi_option_allow_decommit);
 #else
-  mi_option_enable(mi_option_allow_large_os_pages);
+  mi_option_set_enabled(mi_option_allow_large_os_pages, large);
   mi_option_set(mi_option_purge_delay, -1);
 #endif
 #elif defined(__GLIBC__)
@@ -83,12 +101,17 @@ void set_up_memory() {
 #endif
 }
 
+#ifdef __GLIBC__
 /// Before the constructors of any library: what they allocate lies where all else will.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const first_of_all)() = set_up_memory;
+#endif
 
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifndef __GLIBC__
+  set_up_memory();
+#endif
   try {
     const int code = run({argv + 1, argv + argc});
     finish_standard_output();

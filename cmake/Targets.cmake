@@ -66,12 +66,18 @@ endfunction()
 # Adds a ctest entry "<folder>/<source>" for each source with tests, to which Catch gives the tag
 # [#<name of the source>]. To start a sanitized program takes as long as most tests.
 function(stratagem_test_sources folder properties)
+  set(stems "")
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" cases REGEX "TEST_CASE|SCENARIO")
     file(STRINGS "${source}" for_debug_builds REGEX "^#ifndef NDEBUG")
-    if(cases AND NOT (for_debug_builds AND CMAKE_BUILD_TYPE STREQUAL "Release"))
+    if(cases AND NOT (for_debug_builds AND CMAKE_BUILD_TYPE MATCHES "Rel"))
       cmake_path(GET source STEM LAST_ONLY stem)
-      string(REGEX REPLACE "\\.cpp$" "" name "${source}")
+      if(stem IN_LIST stems)
+        message(FATAL_ERROR "${folder}: two sources are named ${stem}.cpp, for which there is one tag")
+      endif()
+      list(APPEND stems ${stem})
+      string(REPLACE "${CMAKE_CURRENT_BINARY_DIR}/" "" name "${source}")
+      string(REGEX REPLACE "\\.cpp$" "" name "${name}")
       add_test(NAME "${folder}/${name}" COMMAND ${folder}_test -\# "[#${stem}]"
         WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
       set_tests_properties("${folder}/${name}" PROPERTIES ${properties})
@@ -84,11 +90,11 @@ endfunction()
 #
 # Adds the program <folder>_test of SOURCES, or else of all sources of the folder but those whose
 # paths begin as EXCEPT says, and one ctest entry per TEST_CASE, named "<folder>/<the test's name>"
-# and labelled <folder>; where sources are joined, one per source. They run in the root of the
-# repository. It links stratagem_<folder> where
-# there is one. RUNS_EXECUTABLE builds `stratagem` before it and defines STRATAGEM_EXECUTABLE
-# as its path. A test that prints what matches SKIPPED_BY counts as skipped. APART: its sources use
-# the same names for different things, so they are never joined.
+# and labelled <folder>; where sources are joined, one per source, found when CMake runs. They run
+# in the root of the repository. It links stratagem_<folder> where there is one. RUNS_EXECUTABLE
+# builds `stratagem` before it and defines STRATAGEM_EXECUTABLE as its path. A test that prints what
+# matches SKIPPED_BY counts as skipped. APART: its sources use the same names for different things,
+# so they are never joined.
 function(stratagem_test folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "RUNS_EXECUTABLE;APART" "SKIPPED_BY"
     "SOURCES;USES;LIBRARIES;EXCEPT")

@@ -391,9 +391,7 @@ RuleKind extra_states() {
         "steps of a device, from the first to the last, or on until the next iteration begins",
         must_be_there},
        {"copies_gradients", &ExtraState::copies_gradients, flag(),
-        "are they copies of gradients in another type? Then there are none where gradients are "
-        "held "
-        "in as many bytes",
+        "are they copies of gradients? Then there are none where gradients have as many bytes",
         "false"}});
 }
 

@@ -104,7 +104,9 @@ void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precis
 /// What waits elsewhere are whole activations of whole micro-batches.
 void refuse_swaps(const Plan& plan, const Stages& stages) {
   if (!plan.residency.keeps_segments() && !plan.residency.keeps_cells()) return;
-  const std::string path = plan.residency.said({What::activations, What::checkpoints});
+  const std::string activations = plan.residency.said({What::activations});
+  const std::string path =
+      activations.empty() ? plan.residency.said({What::checkpoints}) : activations;
   if (!plan.updates.flush) {
     throw InputError("", path, "a schedule with a flush where activations are swapped",
                      "one without");

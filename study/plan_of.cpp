@@ -13,7 +13,6 @@
 namespace stratagem::study {
 
 using strategies::Keep;
-using strategies::Options;
 
 namespace {
 
@@ -22,7 +21,7 @@ void check_drives(const Run& run, const strategies::Plan& plan) {
   const std::vector<Keep>& rules = plan.residency.rules();
   const auto there = std::ranges::find(rules, Keep::Where::drives, &Keep::where);
   if (there == rules.end() || run.cluster.design().drives) return;
-  throw InputError("", there->said.empty() ? path_of(&Options::swap) : there->said,
+  throw InputError("", there->said,
                    "a cluster whose servers have drives (its key \"drives\" describes them)",
                    run.cluster.design().name + " without");
 }
@@ -37,11 +36,13 @@ void check_hosts(const Run& run, const strategies::Plan& plan) {
                      "profile " + run.profile.name + " without");
   }
   const auto& memory = run.cluster.design().host_memory;
-  const bool swaps = std::ranges::any_of(plan.residency.rules(), [](const Keep& rule) {
+  const std::vector<Keep>& rules = plan.residency.rules();
+  const auto away = std::ranges::find_if(rules, [](const Keep& rule) {
     return rule.where == Keep::Where::host || rule.where == Keep::Where::drives;
   });
-  if (!memory || *memory > Bytes{} || !(plan.steps.on_host || swaps)) return;
-  throw InputError("", plan.steps.on_host ? plan.steps.said : path_of(&Options::swap),
+  const bool waits = away != rules.end();
+  if (!memory || *memory > Bytes{} || !(plan.steps.on_host || waits)) return;
+  throw InputError("", plan.steps.on_host ? plan.steps.said : away->said,
                    "a cluster whose servers have memory of their processors",
                    run.cluster.design().name + " without");
 }

@@ -89,7 +89,11 @@ void check_spans(const Program& program, const Sequence& sequence) {
            within(of.task, program.blocks[sequence.calls.body(of.call).block].tasks.size());
   };
   for (const Resident& resident : sequence.residents) {
-    if (!resident.span) continue;
+    if (!resident.span) {
+      if (!resident.until_next) continue;
+      throw InputError("", "", "residents that are always there, or from one task on",
+                       "one until the next iteration that begins with no task");
+    }
     const auto& [first, last] = *resident.span;
     const bool in_order = std::pair(first.call, first.task) <= std::pair(last.call, last.task);
     if (known(first) && known(last) && in_order && program.lag == 0) continue;
