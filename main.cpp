@@ -66,10 +66,10 @@ int run(const std::vector<std::string>& line) {
 }
 
 #ifdef STRATAGEM_MIMALLOC
-/// Has somebody set aside large pages of this kind? They are for others, and a group of processes
-/// that may use none is killed when it touches one.
-bool are_set_aside(const char* kind) {
-  const int file = open(kind, O_RDONLY | O_CLOEXEC);
+/// Has somebody set aside large pages? They are for others, and where a container may use none,
+/// touching one ends the process. `count`: the file that says how many.
+bool are_set_aside(const char* count) {
+  const int file = open(count, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
   char first = '0';
   const bool known = read(file, &first, 1) == 1;
@@ -79,8 +79,8 @@ bool are_set_aside(const char* kind) {
 #endif
 
 /// Runs allocate and free lists of many megabytes one after another. What is freed is kept, since
-/// the system would clear each page that it hands out anew; and pages are large, of which it hands
-/// out fewer: a third of the time of a short run, for some megabytes more.
+/// the system would clear each page that it hands out anew. Pages are large, so that it hands out
+/// fewer, on which a short run spends much of its time; that takes some megabytes more.
 void set_up_memory() {
 #ifdef STRATAGEM_MIMALLOC
   const bool large =

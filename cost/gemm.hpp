@@ -24,9 +24,10 @@ namespace stratagem::cost {
 /// peak; at least one. Holds for dense operands whose rows begin at multiples of 16 bytes. Others
 /// reach at most the share `unaligned` of the peak, where it is known: compute is at least
 /// 2*m*n*k*batch over that rate. Where it is not known, a stack says whether batches of them miss
-/// the tensor cores (cost/rules.hpp, UnalignedBatches). Error, cross-validated: in the profile;
-/// docs/records/calibration.md says for which shapes it is larger. Source: the tile and wave
-/// picture is NVIDIA's "Matrix Multiplication Background" guide.
+/// the tensor cores (cost/rules.hpp, UnalignedBatches).
+/// Error, cross-validated: in the profile; docs/records/calibration.md says for which shapes it is
+/// larger.
+/// Source: the tile and wave picture is NVIDIA's "Matrix Multiplication Background" guide.
 ///
 /// On a processor (Profile::of_processor) the library packs each operand once for all of the
 /// product, as much work as it has elements, so the product is one tile: I = m*n/(m+n), no waves,

@@ -158,8 +158,8 @@ struct Resident {
   Category category = Category::parameters;
   Bytes bytes;
   std::optional<Span> span = {};  ///< none: always. Only where iterations do not overlap
-  /// With a span: it lives on until the next iteration begins, as `resident` figures count it. The
-  /// replay of memory frees it at the span's end, behind which nothing large is allocated.
+  /// With a span: it lives on until the next iteration begins, and counts among what lives between
+  /// iterations. The replay of memory frees it at the span's end: a peak behind that lacks it.
   bool until_next = false;
   Residence place = Residence::device;
   /// The parameter that this buffer holds, or whose gradient it holds, and its distribution: a

@@ -60,7 +60,7 @@ class CollectiveInstances {
   const Folding& folding_;
   std::vector<CollectiveInstance> instances_;
   std::vector<int> open_;
-  std::vector<std::vector<Arrival>> spare_;  ///< empty lists, whose memory is used again
+  std::vector<std::vector<Arrival>> spare_;  ///< empty; their memory is used again
   std::vector<std::vector<int>> numbers_;    ///< by communicator class, then k
   std::map<std::pair<int, cost::CollectiveKind>, Routes> routes_;
 };

@@ -91,8 +91,9 @@ void check_spans(const Program& program, const Sequence& sequence) {
   for (const Resident& resident : sequence.residents) {
     if (!resident.span) {
       if (!resident.until_next) continue;
-      throw InputError("", "", "residents that are always there, or from one task on",
-                       "one until the next iteration that begins with no task");
+      throw InputError("", "",
+                       "a task with which a resident begins that lives until the next iteration",
+                       "one that begins with no task");
     }
     const auto& [first, last] = *resident.span;
     const bool in_order = std::pair(first.call, first.task) <= std::pair(last.call, last.task);

@@ -379,6 +379,16 @@ TEST_CASE("residents live from a task to a later one of the same iteration") {
   CHECK_THAT(with_span({0, 0}, {0, 1}, 1), ContainsSubstring("residents that live from one task"));
 }
 
+TEST_CASE("residents that live on until the next iteration begin with a task") {
+  Program program = program_of({{kernel("a")}}, {});
+  program.sequences[0].residents = {{.category = Category::temporaries, .bytes = 4_B}};
+  Resident& resident = program.sequences[0].residents.front();
+  resident.until_next = true;
+  CHECK_THAT(refused(program), ContainsSubstring("begins with no task"));
+  resident.span = Resident::Span{{0, 0}, {0, 0}};
+  CHECK(refused(program).empty());
+}
+
 TEST_CASE("buffers are written before they are read, and freed once") {
   const auto with_buffer = [](const std::vector<int>& allocated, const std::vector<int>& writes,
                               const std::vector<int>& reads, const std::vector<int>& freed) {

@@ -176,6 +176,11 @@ TEST_CASE("a stage has a peer on other devices, on an equal grid") {
   }
   CHECK_THAT(refused(R"(, "pipeline": 4, "schedule": "bpipe")"),
              ContainsSubstring("none lent to other stages"));
+  CHECK_THAT(refusal([&] {
+               lowered(graph, R"({"pipeline": 4, "schedule": "bpipe", "token_slices": [12, 8]})",
+                       8);
+             }),
+             ContainsSubstring("/strategy/schedule: expected whole micro-batches"));
   Plan plan = lowering::plan_of(graph, R"({"pipeline": 2})", 4);
   plan.residency.keep({.what = Keep::What::activations,
                        .segments = {1},
