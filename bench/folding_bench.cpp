@@ -3,6 +3,7 @@
 
 #include "bench/workload.hpp"
 #include "sim/folding/folding.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace {
 
@@ -13,7 +14,7 @@ void fold(benchmark::State& state, const strategies::Options& options) {
   const model::Graph graph = bench::gpt_24_layers(options.data);
   const program::Program program =
       lowering::lower(bench::plan(graph, 8, options), bench::megatron());
-  const topology::Cluster cluster = bench::dgx_2h(options.devices() / 16);
+  const topology::Cluster cluster = bench::dgx_2h(devices_of(options) / 16);
   std::size_t actors = 0;
   for (auto _ : state) {
     actors = sim::fold(program, cluster, profile.collective, true).actors.size();

@@ -13,6 +13,7 @@
 #include "base/quantity_text.hpp"
 #include "base/write_file.hpp"
 #include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/fit_profile.hpp"
 #include "calibrate/fit/nccl.hpp"
 #include "calibrate/fit/nccl_others.hpp"
 #include "calibrate/fit/processor.hpp"

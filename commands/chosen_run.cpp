@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/json_reader.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 

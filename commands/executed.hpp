@@ -13,7 +13,7 @@
 #include "program/program.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/plan/plan.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::commands {
 

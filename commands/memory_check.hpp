@@ -5,7 +5,7 @@
 #include "commands/arguments.hpp"
 #include "commands/device_choice.hpp"
 #include "execute/agreement.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::commands {
 

@@ -22,6 +22,7 @@
 #include "search/remote.hpp"
 #include "search/sweep.hpp"
 #include "search/trial.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::commands {
 namespace {

@@ -15,6 +15,7 @@
 #include "report/html/page.hpp"
 #include "report/report.hpp"
 #include "report/validation.hpp"
+#include "study/figures.hpp"
 #include "study/scenario.hpp"
 #include "study/validation.hpp"
 

@@ -2,6 +2,7 @@
 #include "cost/collectives.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "base/input_error.hpp"
@@ -17,12 +18,29 @@ CollectiveConstants as_searched(const topology::NodeDesign& design) {
   return constants;
 }
 
+namespace {
+
+/// The routes of another cluster, of which nothing was measured.
+PortShares::Predicted predicted_by(const CollectiveConstants& constants,
+                                   const std::string& version) {
+  return
+      [constants, version](const topology::Cluster& cluster, CollectiveKind kind, Bytes payload) {
+        std::vector<int> ranks(static_cast<std::size_t>(cluster.gpus()));
+        std::iota(ranks.begin(), ranks.end(), 0);
+        return Collectives(cluster, constants, version).route(kind, ranks, payload);
+      };
+}
+
+}  // namespace
+
 Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants)
     : Collectives(cluster, constants, "") {}
 
 Collectives::Collectives(const topology::Cluster& cluster, const CollectiveConstants& constants,
                          const std::string& version)
-    : cluster_(cluster), constants_(constants), port_shares_(cluster, constants, version) {
+    : cluster_(cluster),
+      constants_(constants),
+      port_shares_(cluster, constants, predicted_by(constants, version)) {
   if (cluster.design().on_processors()) check_processors(version);
   if (version.empty()) return;
   nccl_ = &nccl::constants_of(version);

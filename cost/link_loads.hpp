@@ -4,10 +4,15 @@
 #include <map>
 #include <vector>
 
-#include "cost/ring.hpp"
 #include "topology/cluster.hpp"
 
 namespace stratagem::cost {
+
+/// Bytes that one direction of a link carries per byte of payload.
+struct LinkLoad {
+  topology::Direction direction;
+  double load = 0;
+};
 
 /// Bytes that each direction of a link carries per byte of payload.
 class LinkLoads {

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <utility>
 #include <vector>
-
-#include "cost/collectives.hpp"
 
 namespace stratagem::cost {
 
@@ -39,8 +36,8 @@ bool is_port(const topology::Cluster& cluster, topology::LinkId link) {
 }
 
 PortShares::PortShares(const topology::Cluster& cluster, const CollectiveConstants& constants,
-                       std::string nccl)
-    : cluster_(cluster), constants_(constants), nccl_(std::move(nccl)) {}
+                       Predicted predicted)
+    : cluster_(cluster), constants_(constants), predicted_(std::move(predicted)) {}
 
 double PortShares::at(CollectiveKind kind, int ranks) {
   const MeasuredCollectives& measured = cluster_.design().measured;
@@ -69,15 +66,12 @@ double PortShares::computed(CollectiveKind kind, const MeasuredCollective& measu
   topology::FabricDesign one_switch;
   one_switch.speed = cluster_.fabric().design().speed;
   const topology::Cluster cluster(std::move(design), measured.servers, one_switch);
-  Collectives collectives(cluster, constants_, nccl_);
-  std::vector<int> ranks(static_cast<std::size_t>(cluster.gpus()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  const Route route = collectives.route(kind, ranks, measured.payload);
+  const Route route = predicted_(cluster, kind, measured.payload);
   Seconds port;
   for (const LinkLoad& load : route.loads) {
     if (!is_port(cluster, load.direction.link)) continue;
     const topology::Link& link = cluster.links()[load.direction.link];
-    port = std::max(port, measured.payload * load.load / collectives.usable(link));
+    port = std::max(port, measured.payload * load.load / usable_bandwidth(link, constants_));
   }
   const double n = cluster.gpus();
   const double passes = kind == CollectiveKind::all_reduce ? 2 : 1;

@@ -1,8 +1,8 @@
 // How much of their ports' bandwidth collectives between servers reach, by what was measured.
 #pragma once
 
+#include <functional>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "cost/profile.hpp"
@@ -28,8 +28,11 @@ bool is_port(const topology::Cluster& cluster, topology::LinkId link);
 /// rank to another have the whole port.
 class PortShares {
  public:
+  /// The route of a collective of all ranks of a cluster, as predicted without measurements.
+  using Predicted = std::function<Route(const topology::Cluster&, CollectiveKind, Bytes payload)>;
+
   PortShares(const topology::Cluster& cluster, const CollectiveConstants& constants,
-             std::string nccl);
+             Predicted predicted);
   /// 1 for messages, and where nothing was measured.
   double at(CollectiveKind kind, int ranks);
 
@@ -40,7 +43,7 @@ class PortShares {
 
   topology::Cluster cluster_;
   CollectiveConstants constants_;
-  std::string nccl_;
+  Predicted predicted_;
   std::map<std::pair<CollectiveKind, int>, double> found_;  ///< by number of servers measured
 };
 

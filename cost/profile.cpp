@@ -11,7 +11,7 @@
 
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
-#include "cost/kernel.hpp"
+#include "cost/kernel_kind.hpp"
 #include "model/tensor.hpp"
 
 namespace stratagem::cost {

@@ -111,7 +111,7 @@ struct MemoryConstants {
 };
 
 /// What kernels of each kind reach of the peak and of the memory's bandwidth; gemm.hpp and
-/// kernel.hpp have the formulas.
+/// kernel_time.hpp have the formulas.
 struct KernelConstants {
   std::map<std::string, GemmConstants> gemm;  ///< by data type: tensor cores and plain ones differ
   /// Achieved share of the bandwidth by kind of kernel: elementwise, norm, softmax, ...

@@ -2,7 +2,6 @@
 #include "cost/ring.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
@@ -220,13 +219,6 @@ Steps ring_steps(CollectiveKind kind, int ranks, int nodes) {
   const int rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
   const int far = rounds * (nodes - 1);
   return {.near = rounds * (ranks - 1) - far, .far = far};
-}
-
-std::string to_text(CollectiveKind kind) {
-  constexpr std::array names = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                                "broadcast",  "send",       "reduce",         "ring_exchange",
-                                "to_host",    "from_host",  "to_drives",      "from_drives"};
-  return names[static_cast<std::size_t>(kind)];
 }
 
 Route ring_route(CollectiveKind kind, const Cluster& cluster, const std::vector<int>& ranks,

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/json_reader.hpp"
+#include "cost/kernel_time.hpp"
 #include "cost/nccl/constants.hpp"
 #include "cost/precision.hpp"
 #include "cost/rule_kinds.hpp"
@@ -197,6 +198,15 @@ Stack read_stack(const std::string& file) {
 
 bool says(const Stack& stack, const Rule& rule) {
   return std::ranges::find(stack.rules, rule) != stack.rules.end();
+}
+
+void choose_attention(Stack& stack, const Profile& profile) {
+  const Attentions& known = profile.kernels.attention;
+  const auto chosen = chosen_attention(known, preferred_attention(stack));
+  std::erase_if(stack.rules, [&](const Rule& rule) {
+    const auto* copied = std::get_if<CopiedResult>(&rule);
+    return copied != nullptr && (chosen == known.end() || copied->by != chosen->first);
+  });
 }
 
 std::vector<std::string> preferred_attention(const Stack& stack) {

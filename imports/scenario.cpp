@@ -10,6 +10,7 @@
 #include "base/json_copy.hpp"
 #include "cost/stack.hpp"
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 #include "study/library.hpp"
 #include "topology/node_file.hpp"
 #include "topology/presets.hpp"
@@ -56,7 +57,7 @@ int devices_of(const JsonReader& strategy) {
   strategies::Options options;
   for (const strategies::Strategy& one : strategies::all())
     options = read_object(one.options, strategy, options);
-  return options.devices();
+  return devices_of(options);
 }
 
 /// The profile of the cluster's GPU, as its preset or its file names it.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -78,8 +79,16 @@ void expect_tasks(const program::Block& block) {
 
 }  // namespace
 
-void expect_stages(const Stages& stages) {
+void check_after(const char* pass, const std::function<void()>& check) {
   if (!looks) return;
+  try {
+    check();
+  } catch (const BrokenPromise& broken) {
+    throw BrokenPromise(std::string("after the pass ") + pass + ": " + broken.what());
+  }
+}
+
+void expect_stages(const Stages& stages) {
   std::vector<int> classes(stages.class_of_device().size(), 0);
   std::vector<std::size_t> devices_of_site(stages.replicas().size(), 0);
   for (std::size_t device_class = 0; device_class < stages.device_classes().size();
@@ -102,7 +111,6 @@ void expect_stages(const Stages& stages) {
 }
 
 void expect_cells(const Plan& plan, const Stages& stages, const CellOrder& order) {
-  if (!looks) return;
   const int repeats = plan.graph().forward_repeats;
   for (std::size_t device_class = 0; device_class < order.rounds.size(); ++device_class) {
     const std::map<Cell, Moment> moments = moments_of(order.rounds[device_class]);
@@ -122,7 +130,6 @@ void expect_cells(const Plan& plan, const Stages& stages, const CellOrder& order
 }
 
 void expect_blocks(const program::Program& program) {
-  if (!looks) return;
   for (const program::Block& block : program.blocks) expect_tasks(block);
 }
 

@@ -1,6 +1,8 @@
 // What holds between the passes of lower.cpp.
 #pragma once
 
+#include <functional>
+
 #include "lowering/cells/cells.hpp"
 #include "lowering/stages/stages.hpp"
 #include "program/program.hpp"
@@ -8,8 +10,11 @@
 
 namespace stratagem::lowering {
 
-// Each throws BrokenPromise if it does not hold: then a pass has a defect, whatever the plan is.
-// Builds with NDEBUG do not look.
+/// Looks whether a pass has left what it promises. If not, the pass has a defect, whatever the plan
+/// is: throws BrokenPromise, which names it. Builds with NDEBUG do not look.
+void check_after(const char* pass, const std::function<void()>& check);
+
+// Each throws BrokenPromise if it does not hold.
 
 /// Every device is in one device class, and the device classes of a replica have together as many
 /// devices as the replica.

@@ -61,13 +61,13 @@ CellPasses::CellPasses(const Plan& plan, const cost::Stack& stack, const cost::T
     // Stages: every segment is on a stage, every stage on a grid in each of its copies, every
     // device in one device class. It is known what flows between stages.
     : stages(plan) {
-  expect_stages(stages);
+  check_after("stages", [&] { expect_stages(stages); });
   refuse_size(plan, stages);
 
   // Cells: every device class has an order of all cells of its stages. After the stages, since it
   // follows what flows; before all else, since a plan with contradicting orders ends here.
   order = ordered_cells(plan, stages);
-  expect_cells(plan, stages, order);
+  check_after("cells", [&] { expect_cells(plan, stages, order); });
   refuse_before_blocks(plan, stages, stack, training.precision);
 
   // Blocks: every segment has the tasks of its passes, with the collectives inside it, once for all
@@ -77,7 +77,7 @@ CellPasses::CellPasses(const Plan& plan, const cost::Stack& stack, const cost::T
   for (const TokenSlice& slice : token_slices(plan))
     slices.push_back(
         std::make_unique<Blocks>(plan, slice, stack, training.precision, stages, *groups, table));
-  expect_blocks(program);
+  check_after("blocks", [&] { expect_blocks(program); });
 
   // Weights: it is known which part of each parameter, gradient and state every device holds. After
   // the blocks, since these say how each device reads a parameter.
@@ -103,7 +103,7 @@ program::Program lower(const Plan& plan, const cost::Stack& stack, const cost::T
   const auto classes = static_cast<int>(passes.stages.device_classes().size());
   for (int device_class = 0; device_class < classes; ++device_class)
     program.sequences.push_back(build_sequence(context, device_class));
-  expect_blocks(program);
+  check_after("sequences", [&] { expect_blocks(program); });
 
   // Host: it is known what the hosts wait for. Late, since it follows the order of launches.
   add_host_waits(program, stack);

@@ -8,11 +8,9 @@
 #include "base/input_error.hpp"
 #include "lowering/stack/casts.hpp"
 #include "lowering/stages/shards.hpp"
-#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
-using strategies::Options;
 using strategies::Plan;
 using Place = strategies::Keep::Where;
 using What = strategies::Keep::What;
@@ -77,7 +75,7 @@ void refuse_shards(const Plan& plan, const Stages& stages, const cost::Stack& st
 /// leaves for the host, before the steps of the same iteration.
 void refuse_gradient_buffers(const Plan& plan) {
   if (plan.gradients.buffers == 0) return;
-  const std::string said = path_of(&Options::gradients, &strategies::GradientReduction::buffers);
+  const std::string& said = plan.said.gradients;
   if (plan.divided(What::gradients).empty() && !plan.steps.on_host) {
     throw InputError("", said,
                      "gradients that ranks divide, or that leave for the host, to wait in them",
@@ -138,7 +136,7 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
     const auto [first, last] = strategies::segment_range(plan.graph(), group);
     for (int segment = first; segment < last; ++segment) {
       if (stages.of(segment) == stages.of(last)) continue;
-      throw InputError("", path_of(&Options::recompute), "a recomputed group of one stage",
+      throw InputError("", plan.said.recomputation, "a recomputed group of one stage",
                        plan.graph().segments[segment].name + " of another");
     }
   }
@@ -147,7 +145,7 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
 void refuse_slices(const Plan& plan, const Stages& stages) {
   if (plan.slices() <= 1) return;
   for (int stage = 0; stage < stages.count(); ++stage)
-    expect_axes(stages, stage, path_of(&Options::token_slices), "");
+    expect_axes(stages, stage, plan.said.slices, "");
 }
 
 /// A shard is a run of elements, which has neither rows nor columns.

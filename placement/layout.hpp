@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cost/ring.hpp"
+#include "cost/collective_kind.hpp"
 #include "placement/mask.hpp"
 
 namespace stratagem::placement {

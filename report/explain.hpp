@@ -4,7 +4,7 @@
 #include <string>
 
 #include "strategies/plan/plan.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::report {
 

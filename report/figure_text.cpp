@@ -5,6 +5,7 @@
 
 #include "base/quantity_text.hpp"
 #include "report/wrapped.hpp"
+#include "study/figures.hpp"
 
 namespace stratagem::report {
 

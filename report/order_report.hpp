@@ -4,7 +4,7 @@
 #include <string>
 
 #include "search/order/pipeline_cells.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::report {

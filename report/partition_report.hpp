@@ -7,7 +7,7 @@
 #include "base/json_writer.hpp"
 #include "search/partition/searcher.hpp"
 #include "search/partition/space_gap.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::report {

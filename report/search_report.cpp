@@ -15,6 +15,7 @@
 #include "report/figure_text.hpp"
 #include "report/why.hpp"
 #include "report/wrapped.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::report {
 namespace {

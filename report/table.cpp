@@ -11,6 +11,7 @@
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/wrapped.hpp"
+#include "study/figures.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::report {

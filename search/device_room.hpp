@@ -5,7 +5,7 @@
 
 #include "base/quantity.hpp"
 #include "program/program.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::search {
 

@@ -11,6 +11,7 @@
 #include "base/json_copy.hpp"
 #include "search/partition/searcher.hpp"
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -223,7 +224,7 @@ strategies::Options Space::options(const Json& settings) const {
 int Space::data_ranks(const Json& settings) const {
   const JsonReader run = JsonReader::from_text(settings.text(), file()).over(defaults_);
   const std::int64_t gpus = run.at("cluster").at("gpus").between(1, 1'000'000);
-  const int others = options(settings).devices();
+  const int others = strategies::devices_of(options(settings));
   if (gpus % others != 0) {
     throw InputError(file(), "/strategy",
                      fmt::format("{}, but for data, to divide the GPUs", strategies::rank_keys()),

@@ -10,6 +10,7 @@
 
 #include "base/parallel.hpp"
 #include "base/quantity_text.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::search {

@@ -10,6 +10,7 @@
 #include "base/quantity_text.hpp"
 #include "base/read_file.hpp"
 #include "search/partition/searcher.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::search {

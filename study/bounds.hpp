@@ -4,7 +4,7 @@
 #include "base/quantity.hpp"
 #include "program/program.hpp"
 #include "sim/price.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/quantity.hpp"
-#include "study/results.hpp"
 
 namespace stratagem::study {
 namespace {
@@ -28,6 +27,10 @@ void check_figure(const JsonReader& reader, const std::string& key) {
 }
 
 }  // namespace
+
+bool concerns_memory(const std::string& figure) {
+  return figure.starts_with("peak_") || figure == "resident" || figure == "fits";
+}
 
 std::vector<Measured> read_measured(const JsonReader& reader) {
   std::vector<Measured> result;

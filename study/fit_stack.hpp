@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cost/profile.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 

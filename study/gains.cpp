@@ -5,6 +5,7 @@
 
 #include "base/input_error.hpp"
 #include "base/parallel.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "study/what_if.hpp"
 

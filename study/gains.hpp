@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/quantity.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 

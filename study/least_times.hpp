@@ -10,7 +10,7 @@
 #include "cost/collectives.hpp"
 #include "program/program.hpp"
 #include "sim/price.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/json_reader.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 

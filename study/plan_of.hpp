@@ -6,7 +6,7 @@
 #include "base/input_error.hpp"
 #include "program/program.hpp"
 #include "strategies/plan/plan.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 

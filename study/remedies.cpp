@@ -10,6 +10,7 @@
 #include "base/input_error.hpp"
 #include "base/parallel.hpp"
 #include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::study {

@@ -6,7 +6,7 @@
 
 #include "base/json_writer.hpp"
 #include "base/quantity.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::study {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/input_error.hpp"
+#include "study/figures.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::study {
@@ -91,10 +92,6 @@ std::optional<std::string> failure(const Result& result, const Expectation& expe
 }
 
 }  // namespace
-
-bool concerns_memory(const std::string& figure) {
-  return figure.starts_with("peak_") || figure == "resident" || figure == "fits";
-}
 
 double Figure::error() const {
   expects(predicted && measured, "an error has a prediction and a measurement");

@@ -18,6 +18,8 @@
 #include "model/zoo/presets.hpp"
 #include "strategies/language/plan_devices.hpp"
 #include "strategies/language/plan_file.hpp"
+#include "strategies/parallel/rank_order.hpp"
+#include "strategies/parallel/read_options.hpp"
 #include "study/figures.hpp"
 #include "study/library.hpp"
 #include "study/model_checks.hpp"
@@ -243,9 +245,9 @@ void check_gpus(const Run& run, const JsonReader& reader) {
     const int devices = strategies::device_count(plan_of(run));
     if (devices != run.gpus)
       reader.at("plan").fail("a plan for " + of_cluster, std::to_string(devices) + " devices");
-  } else if (run.options.devices() != run.gpus) {
+  } else if (devices_of(run.options) != run.gpus) {
     run.strategy.fail(strategies::rank_keys() + " = " + of_cluster,
-                      std::to_string(run.options.devices()));
+                      std::to_string(devices_of(run.options)));
   }
 }
 
@@ -314,6 +316,7 @@ void read_parts(Run& run, const JsonReader& reader) {
     ClusterChoice choice = read_cluster(cluster);
     run.cluster = std::move(choice.cluster);
     cost::choose_workspace(run.stack.memory, run.cluster.design().compute_capability);
+    cost::choose_attention(run.stack, run.profile);
     run.gpus = choice.gpus;
     if (!plan_replaces_strategy(reader)) gpus = choice.gpus;
   });

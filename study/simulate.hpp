@@ -14,7 +14,7 @@
 #include "sim/timeline.hpp"
 #include "study/extrapolation.hpp"
 #include "study/provenance.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 

@@ -10,6 +10,7 @@
 
 #include "base/input_error.hpp"
 #include "base/median.hpp"
+#include "study/figures.hpp"
 #include "study/simulate.hpp"
 #include "topology/drives.hpp"
 

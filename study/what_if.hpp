@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json_reader.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 

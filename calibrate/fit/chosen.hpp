@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/datasheet.hpp"
 #include "calibrate/fit/fit.hpp"
 #include "calibrate/fit/least_squares.hpp"
+#include "calibrate/measurements.hpp"
 
 namespace stratagem::calibrate {
 

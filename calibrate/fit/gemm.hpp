@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "calibrate/datasheet.hpp"
 #include "calibrate/fit/fit.hpp"
+#include "calibrate/measurements.hpp"
 
 namespace stratagem::calibrate {
 

@@ -8,6 +8,7 @@
 
 #include "base/input_error.hpp"
 #include "base/median.hpp"
+#include "calibrate/fit/fit_profile.hpp"
 #include "calibrate/fit/pace.hpp"
 
 namespace stratagem::calibrate {

@@ -11,6 +11,7 @@
 #include "base/median.hpp"
 #include "calibrate/fit/chosen.hpp"
 #include "cost/kernel.hpp"
+#include "cost/kernel_kind.hpp"
 
 namespace stratagem::calibrate {
 namespace {

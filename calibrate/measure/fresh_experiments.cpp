@@ -10,6 +10,7 @@
 #include "base/input_error.hpp"
 #include "calibrate/measure/cpu_kernels.hpp"
 #include "calibrate/measurements.hpp"
+#include "cost/kernel_kind.hpp"
 #include "kernels/philox.hpp"
 
 namespace stratagem::calibrate {

@@ -17,7 +17,7 @@
 #include "calibrate/measure/ranks.hpp"
 #include "calibrate/measure/recorder.hpp"
 #include "calibrate/measure/stopwatch.hpp"
-#include "cost/kernel.hpp"
+#include "cost/kernel_time.hpp"
 #include "cost/profile.hpp"
 
 namespace stratagem::calibrate {

@@ -5,21 +5,9 @@
 
 #include "cost/nccl/graph.hpp"
 #include "cost/nccl/server.hpp"
+#include "cost/nccl/terms.hpp"
 
 namespace stratagem::cost::nccl {
-
-/// What channels may be like in one attempt of the search.
-struct Terms {
-  Pattern pattern = Pattern::ring;
-  BytesPerSecond intra;  ///< speed of a channel between GPUs
-  BytesPerSecond inter;  ///< and through adapters
-  PathType max_intra = PathType::nvlink;
-  PathType max_inter = PathType::pcie_switch;
-  bool same_order = true;      ///< all channels visit the GPUs in the order of the first
-  bool across_nics = false;    ///< may a ring leave by another adapter than it came in by?
-  bool several_nodes = false;  ///< do channels begin and end at adapters?
-  int most = 32;               ///< channels
-};
 
 /// The most channels that were found before the search had taken its steps, one for each GPU that
 /// it places: 256 where all channels are to have one order, else 16,384. That is how long NCCL

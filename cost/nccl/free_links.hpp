@@ -4,7 +4,10 @@
 
 #include <vector>
 
-#include "cost/nccl/filling.hpp"
+#include "cost/nccl/graph.hpp"
+#include "cost/nccl/paths.hpp"
+#include "cost/nccl/server.hpp"
+#include "cost/nccl/terms.hpp"
 
 namespace stratagem::cost::nccl {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <optional>
 
-#include "lowering/blocks/block.hpp"
 #include "lowering/blocks/block_draft.hpp"
+#include "lowering/blocks/lowered_block.hpp"
 
 namespace stratagem::lowering {
 

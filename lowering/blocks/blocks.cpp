@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/blocks/block.hpp"
 #include "lowering/stages/operands.hpp"
 
 namespace stratagem::lowering {
@@ -86,6 +87,7 @@ Blocks::Blocks(const strategies::Plan& plan, const TokenSlice& slice, const cost
       graph_(sized_ ? *sized_ : plan.graph()),
       stack_(stack),
       precision_(precision),
+      copied_(graph_, stack),
       stages_(stages),
       groups_(groups),
       table_(table) {
@@ -134,6 +136,7 @@ BlockContext Blocks::context(int segment, int copy) const {
           groups_,
           stages_.facts(segment),
           recomputations_[segment],
+          copied_,
           replica,
           copy};
 }

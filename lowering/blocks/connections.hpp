@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "lowering/blocks/block.hpp"
+#include "lowering/blocks/lowered_block.hpp"
 #include "lowering/blocks/moves.hpp"
 #include "lowering/stages/operands.hpp"
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/input_error.hpp"
-#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
@@ -30,11 +29,10 @@ placement::Layout divided_checkpoint(const strategies::Plan& plan, const placeme
     if (!named || layout[axis].dim != AxisRole::replica) continue;
     const auto parts = divided(layout, axis, tensor, grid);
     if (!parts) {
-      throw InputError(
-          "", path_of(&strategies::Options::recompute, &strategies::RecomputeOptions::divides),
-          "a dimension of " + tensor.name + " that divides by " + std::to_string(ranks.size) +
-              ", the ranks of " + ranks.name,
-          "none");
+      throw InputError("", plan.residency.said({Keep::What::checkpoints}),
+                       "a dimension of " + tensor.name + " that divides by " +
+                           std::to_string(ranks.size) + ", the ranks of " + ranks.name,
+                       "none");
     }
     layout = *parts;
   }

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "lowering/blocks/block.hpp"
+#include "lowering/blocks/lowered_block.hpp"
 #include "lowering/redistribute/steps.hpp"
 
 namespace stratagem::lowering {

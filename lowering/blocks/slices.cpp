@@ -6,21 +6,18 @@
 #include <set>
 
 #include "base/input_error.hpp"
-#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 namespace {
 
-InputError refusal(const std::string& expected, const std::string& found) {
-  return {"", path_of(&strategies::Options::token_slices), expected, found};
-}
-
 /// The first causal softmax: its last two dimensions are queries and keys.
-const model::Operator& causal_softmax(const model::Graph& graph) {
+const model::Operator& causal_softmax(const strategies::Plan& plan) {
+  const model::Graph& graph = plan.graph();
   const auto found =
       std::ranges::find(graph.operators, model::OpKind::masked_softmax, &model::Operator::kind);
   if (found == graph.operators.end())
-    throw refusal("a model with causal attention that keeps its scores", graph.name);
+    throw InputError("", plan.said.slices, "a model with causal attention that keeps its scores",
+                     graph.name);
   return *found;
 }
 
@@ -33,21 +30,25 @@ bool names(const std::vector<model::Term>& terms, const std::string& identifier)
 std::vector<TokenSlice> token_slices(const strategies::Plan& plan) {
   if (plan.token_slices.empty()) return {TokenSlice{}};
   const model::Graph& graph = plan.graph();
-  const model::Operator& softmax = causal_softmax(graph);
+  const model::Operator& softmax = causal_softmax(plan);
   const std::vector<model::Term>& terms = softmax.annotation->inputs[0];
   const std::int64_t total = graph.tensors[softmax.inputs[0]].shape[terms.size() - 2];
   if (graph.tensors[softmax.inputs[0]].shape.back() != total)
-    throw refusal("as many keys as queries, no prefix of keys", graph.name);
+    throw InputError("", plan.said.slices, "as many keys as queries, no prefix of keys",
+                     graph.name);
   if (model::product_without(graph, terms[terms.size() - 2].identifiers.front()) >= 0)
-    throw refusal("a model whose matrix products have tokens to divide, no experts", graph.name);
+    throw InputError("", plan.said.slices,
+                     "a model whose matrix products have tokens to divide, no experts", graph.name);
   const std::int64_t sum =
       std::accumulate(plan.token_slices.begin(), plan.token_slices.end(), std::int64_t{0});
   if (sum != total) {
-    throw refusal("slices that add up to " + std::to_string(total) + " tokens",
-                  std::to_string(sum));
+    throw InputError("", plan.said.slices,
+                     "slices that add up to " + std::to_string(total) + " tokens",
+                     std::to_string(sum));
   }
   if (!plan.recomputed().empty())
-    throw refusal("no recomputation: later slices need the keys of earlier ones", "");
+    throw InputError("", plan.said.slices,
+                     "no recomputation: later slices need the keys of earlier ones", "");
   std::vector<TokenSlice> slices;
   std::int64_t begin = 0;
   for (const std::int64_t size : plan.token_slices) {

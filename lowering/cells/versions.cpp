@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/input_error.hpp"
-#include "strategies/parallel/options.hpp"
 
 namespace stratagem::lowering {
 
@@ -84,7 +83,7 @@ std::vector<Versions> weight_versions(const Plan& plan, const Stages& stages,
                        : plan.updates.version == Version::vertical ? on_first
                                                                    : newest[s][m];
       if (read > newest[s][m]) {
-        throw InputError("", path_of(&strategies::Options::schedule),
+        throw InputError("", plan.said.cells,
                          "updates that are done when the micro-batches that read them begin: more "
                          "micro-batches per update",
                          std::to_string(plan.micro_batches));

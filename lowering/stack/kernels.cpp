@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "cost/kernel_kind.hpp"
 #include "lowering/stack/extra_states.hpp"
 #include "model/operator_kinds.hpp"
 

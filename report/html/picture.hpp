@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/json_writer.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::report {

@@ -7,7 +7,7 @@
 #include "placement/cell.hpp"
 #include "search/order/repetend.hpp"
 #include "strategies/plan/plan.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::search {
 

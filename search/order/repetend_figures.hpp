@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "search/order/repetend.hpp"
+#include "search/order/repeating.hpp"
 
 namespace stratagem::search {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "search/order/repetend.hpp"
+#include "search/order/repeating.hpp"
 
 namespace stratagem::search {
 

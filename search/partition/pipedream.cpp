@@ -11,7 +11,9 @@
 #include "cost/collectives.hpp"
 #include "search/partition/all_sums.hpp"
 #include "search/partition/searcher.hpp"
+#include "strategies/parallel/rank_order.hpp"
 #include "strategies/schedules/all.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -71,7 +73,8 @@ class Links {
     std::vector<int> ranks;
     for (int worker = first; worker < first + workers; ++worker) {
       for (int data = 0; data < run_.options.data; ++data)
-        ranks.push_back(worker * run_.options.stride("pp") + data * run_.options.stride("dp"));
+        ranks.push_back(worker * stride_of(run_.options, "pp") +
+                        data * stride_of(run_.options, "dp"));
     }
     if (ranks.size() == 1 || gradients <= Bytes{}) return 0;
     std::ranges::sort(ranks);
@@ -79,7 +82,7 @@ class Links {
   }
 
   Picoseconds sends(int first, Bytes payload) {
-    const int stride = run_.options.stride("pp");
+    const int stride = stride_of(run_.options, "pp");
     return time(cost::CollectiveKind::send, {(first - 1) * stride, first * stride}, payload);
   }
 

@@ -15,6 +15,7 @@
 #include "strategies/schedules/all.hpp"
 #include "study/bounds.hpp"
 #include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::search {
 namespace {

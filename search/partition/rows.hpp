@@ -6,7 +6,7 @@
 
 #include "base/quantity.hpp"
 #include "study/least_times.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::search {
 

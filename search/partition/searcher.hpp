@@ -9,7 +9,7 @@
 
 #include "base/json_writer.hpp"
 #include "base/quantity.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::search {
 

@@ -7,7 +7,7 @@
 
 #include "lowering/outline.hpp"
 #include "study/least_times.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::search {
 

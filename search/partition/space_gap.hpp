@@ -6,7 +6,7 @@
 #include "base/json_writer.hpp"
 #include "base/quantity.hpp"
 #include "search/partition/searcher.hpp"
-#include "study/scenario.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::search {
 

@@ -15,6 +15,7 @@
 #include "search/partition/searcher.hpp"
 #include "search/partition/slowest.hpp"
 #include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 
 namespace stratagem::search {
 namespace {

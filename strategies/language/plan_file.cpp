@@ -136,6 +136,7 @@ Plan read_plan(const JsonReader& file, const model::Graph& graph, int micro_batc
     const PrimitiveKind& kind = kind_of(primitive);
     if (before++ >= primitives && kind.read == &read_order) continue;
     located(primitive, [&] { kind.read(builder, primitive); });
+    builder.plan().note_said(primitive.path());
   }
   located(file, [&] { builder.check_assigned(); });
   file.finish();

@@ -33,6 +33,16 @@ std::vector<OptionText> option_texts() {
   return texts;
 }
 
+std::string path_at(Options& options, const void* place) {
+  std::string path = "/strategy";
+  for (const Strategy& entry : all()) {
+    for (const Option<Options>& option : entry.options) {
+      if (option.at(options) == place) path += "/" + option.key;
+    }
+  }
+  return path;
+}
+
 namespace {
 
 /// Where in a scenario a strategy's error is: its path begins with "/strategy", or is below its
@@ -52,6 +62,7 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
   for (const Strategy& entry : all()) {
     try {
       entry.apply(plan, options);
+      plan.note_said("/strategy/" + entry.key());
     } catch (const InputError& error) {
       throw InputError(strategy.file(), path_in(strategy, entry, error), error.expected,
                        error.found);

@@ -37,6 +37,16 @@ const std::vector<Strategy>& all();
 /// All keys of a strategy object.
 std::vector<OptionText> option_texts();
 
+/// The path in a scenario of the option whose value goes to `place`, a member of `options`.
+std::string path_at(Options& options, const void* place);
+/// The same of a member of any, or a member of a group of members: path_of(&Options::swap) is
+/// "/strategy/swap".
+template <typename... Members>
+std::string path_of(Members... members) {
+  Options options;
+  return path_at(options, &(options.*....*members));
+}
+
 /// Applies every strategy. Errors name `strategy` (the scenario's object) and the option.
 Plan compose(const model::Graph& graph, int micro_batches, const Options& options,
              const JsonReader& strategy);

@@ -1,6 +1,7 @@
 // Context parallelism: the tokens of every sequence are divided over ranks.
 #include "base/input_error.hpp"
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -29,7 +30,7 @@ void divide_sequences(Plan& plan, const Options& options) {
   if (options.context == 1) return;
   check_products(plan.graph(), options.context);
   const placement::Axis ranks{
-      .name = "context", .size = options.context, .stride = options.stride("cp")};
+      .name = "context", .size = options.context, .stride = stride_of(options, "cp")};
   for (const model::OpId op : plan.operators()) {
     const bool tokens = model::may_split(*plan.graph().operators[op].annotation, "s");
     plan.assign(plan.trans(op, {.dim = tokens ? "s" : "", .parts = ranks.size}), ranks);

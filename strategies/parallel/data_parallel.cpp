@@ -1,5 +1,6 @@
 // Data parallelism: the batch is divided over ranks that all hold the model.
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::strategies {
 
@@ -25,8 +26,10 @@ void divide_along_batch(Plan& plan, const placement::Axis& ranks) {
 /// secondary parts together.
 void divide_batch(Plan& plan, const Options& options) {
   plan.gradients = options.gradients;
+  if (plan.gradients.buffers > 0)
+    plan.said.gradients = path_of(&Options::gradients, &GradientReduction::buffers);
   const int ranks = options.data / options.expert;
-  const int stride = options.stride("dp") * options.expert;
+  const int stride = stride_of(options, "dp") * options.expert;
   const int group = options.zero.ranks > 0 ? options.zero.ranks : ranks;
   divide_along_batch(plan, {.name = "replica", .size = ranks / group, .stride = stride * group});
   const int fewer = options.zero.after_forward > 1 ? options.zero.after_forward : group;

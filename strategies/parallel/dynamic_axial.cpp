@@ -1,7 +1,8 @@
 // Dynamic axial parallelism: ranks divide the axis that a layer treats as a batch.
 #include "base/input_error.hpp"
 #include "strategies/parallel/all.hpp"
-#include "strategies/parallel/operators.hpp"
+#include "strategies/parallel/named_dimensions.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -30,9 +31,9 @@ const NamedDimensions& axial_dimensions() {
 /// of each triangle multiplication are needed whole: six all-gathers, whose gradients are
 /// reduce-scattered. Source: Cheng et al., FastFold, arXiv:2203.00854, and its code.
 void divide_axes(Plan& plan, const Options& options) {
-  const int size = options.size("dap");
+  const int size = size_of(options, "dap");
   if (size == 1) return;
-  const placement::Axis ranks{.name = "dap", .size = size, .stride = options.stride("dap")};
+  const placement::Axis ranks{.name = "dap", .size = size, .stride = stride_of(options, "dap")};
   bool axial = false;
   for (const model::OpId id : plan.operators()) {
     const auto dim = named_dimension(axial_dimensions(), plan.graph().operators[id]);

@@ -3,6 +3,7 @@
 
 #include "base/input_error.hpp"
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -27,7 +28,7 @@ void divide_experts(Plan& plan, const Options& options) {
   if (std::ranges::none_of(ops, [&](model::OpId op) { return by_expert(graph.operators[op]); }))
     throw InputError("", "", "a model with experts", "none");
   const placement::Axis ranks{
-      .name = "expert", .size = options.expert, .stride = options.stride("dp")};
+      .name = "expert", .size = options.expert, .stride = stride_of(options, "dp")};
   for (const model::OpId op : ops) {
     const std::string dim = by_expert(graph.operators[op]) ? "expert" : batch_dimension(plan, op);
     plan.assign(plan.trans(op, {.dim = dim, .parts = ranks.size}), ranks);

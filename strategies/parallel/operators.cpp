@@ -1,28 +1,11 @@
 // Flexible tensor parallelism: the user says what each operator divides over the tensor ranks.
-#include "strategies/parallel/operators.hpp"
-
 #include <algorithm>
 
 #include "base/input_error.hpp"
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/named_dimensions.hpp"
 
 namespace stratagem::strategies {
-namespace {
-
-bool applies(const std::pair<std::string, std::string>& entry, const model::Operator& op) {
-  const auto& [pattern, dim] = entry;
-  return matches(op.name, pattern) && (dim.empty() || model::may_split(*op.annotation, dim));
-}
-
-}  // namespace
-
-std::optional<std::string> named_dimension(const NamedDimensions& entries,
-                                           const model::Operator& op) {
-  const auto last = std::find_if(entries.rbegin(), entries.rend(),
-                                 [&](const auto& entry) { return applies(entry, op); });
-  return last == entries.rend() ? std::nullopt : std::optional(last->second);
-}
-
 namespace {
 
 /// Refuses entries that say nothing about this model; tensor_parallel applies the others. Any

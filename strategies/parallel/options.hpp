@@ -10,7 +10,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/quantity.hpp"
-#include "strategies/parallel/operators.hpp"
+#include "strategies/parallel/named_dimensions.hpp"
 #include "strategies/plan/plan.hpp"
 
 namespace stratagem::strategies {
@@ -139,15 +139,8 @@ struct Options {
   [[nodiscard]] int chunks_of(const Schedule& schedule) const;
   /// The same two choices as lists of ranks.
   [[nodiscard]] Ends ends(const Schedule& schedule) const;
-  [[nodiscard]] int devices() const;
   /// All replicas of all stages, or the pipeline's degree.
   [[nodiscard]] int pipeline_ranks() const;
-  /// All kinds of ranks, innermost first.
-  [[nodiscard]] std::vector<std::string> order_of_ranks() const;
-  /// Devices from one rank of a kind to the next: the sizes of all kinds inside it.
-  [[nodiscard]] int stride(const std::string& kind) const;
-  /// Devices that ranks of a kind count, as their strategy says.
-  [[nodiscard]] int size(const std::string& kind) const;
 };
 
 /// Where a setting of a strategy's own goes, for its OptionList: own(&Ulysses::ranks).
@@ -155,26 +148,5 @@ template <typename Settings, typename Member>
 auto own(Member Settings::*member) {
   return [member](Options& all) -> Member& { return all.own.of<Settings>().*member; };
 }
-
-/// The kinds of ranks of all strategies, innermost first unless the user says another order: those
-/// that divide last stand next to each other, and stages, which exchange the least, outermost.
-std::vector<std::string> rank_kinds();
-/// The keys that say how many: "tensor x context x ...".
-std::string rank_keys();
-
-/// The path in a scenario of the option whose value goes to `place`, a member of `options`.
-std::string path_at(Options& options, const void* place);
-/// The same of a member of any, or a member of a group of members: path_of(&Options::swap) is
-/// "/strategy/swap".
-template <typename... Members>
-std::string path_of(Members... members) {
-  Options options;
-  return path_at(options, &(options.*....*members));
-}
-
-/// Reads a strategy object by the declarations of all strategies, and lets each complete it. Of so
-/// many GPUs those that the other degrees leave are data ranks, if it does not say how many and
-/// that is a whole number. Throws InputError.
-Options read_options(const JsonReader& reader, std::optional<int> gpus = {});
 
 }  // namespace stratagem::strategies

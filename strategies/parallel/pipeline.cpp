@@ -4,6 +4,7 @@
 
 #include "base/input_error.hpp"
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -89,7 +90,7 @@ int rank_of_copy(const Options& options, const Schedule& schedule, int stage, in
 /// the model that stand apart. What stands on all ranks is divided over them.
 void assign_devices(Plan& plan, const Options& options, const Schedule& schedule,
                     const Ends& ends) {
-  const int per_rank = options.stride("pp");
+  const int per_rank = stride_of(options, "pp");
   const std::vector<int>& places = options.stages.places;
   const auto device = [&](int rank) {
     const int place = rank / options.stages.ranks_per_device;
@@ -189,7 +190,7 @@ void check_replicas(const Options& options, const JsonReader& replicas) {
 void check_places(const Options& options, const JsonReader& strategy) {
   std::vector<int> places = options.stages.places;
   if (places.empty()) return;
-  std::vector<int> all(options.size("pp"));
+  std::vector<int> all(size_of(options, "pp"));
   std::iota(all.begin(), all.end(), 0);
   std::ranges::sort(places);
   if (places != all)

@@ -1,4 +1,6 @@
 // The order of ranks, as Megatron-LM's --order has it, and how many there can be.
+#include "strategies/parallel/rank_order.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,10 +8,22 @@
 #include <numeric>
 #include <sstream>
 
+#include "base/input_error.hpp"
 #include "strategies/parallel/all.hpp"
 
 namespace stratagem::strategies {
 namespace {
+
+/// Strategies that have ranks, innermost first.
+std::vector<const Strategy*> with_ranks() {
+  std::vector<const Strategy*> some;
+  for (const Strategy& entry : all()) {
+    if (!entry.ranks.name.empty()) some.insert(some.begin(), &entry);
+  }
+  std::stable_partition(some.begin(), some.end(),
+                        [](const Strategy* one) { return !one->ranks.outermost; });
+  return some;
+}
 
 /// Which ranks stand next to each other, innermost first; kinds left out follow in their usual
 /// order.
@@ -54,19 +68,54 @@ void check_order(Options& options, const JsonReader& strategy) {
   const std::vector<std::string> order = options.own.of<RankOrder>().kinds;
   if (order.empty()) return;
   for (const std::string& kind : rank_kinds()) {
-    if (std::ranges::count(order, kind) == 0 && options.size(kind) > 1)
+    if (std::ranges::count(order, kind) == 0 && size_of(options, kind) > 1)
       strategy.at("rank_order").fail(kind + " in the order, of which there are several ranks");
   }
 }
 
 }  // namespace
 
-std::vector<std::string> Options::order_of_ranks() const {
-  std::vector<std::string> order = own.of<RankOrder>().kinds;
+std::vector<std::string> rank_kinds() {
+  std::vector<std::string> kinds;
+  for (const Strategy* one : with_ranks()) kinds.push_back(one->ranks.name);
+  return kinds;
+}
+
+std::string rank_keys() {
+  std::string keys;
+  for (const Strategy* one : with_ranks()) keys += (keys.empty() ? "" : " x ") + one->key();
+  return keys;
+}
+
+std::vector<std::string> order_of_ranks(const Options& options) {
+  std::vector<std::string> order = options.own.of<RankOrder>().kinds;
   for (const std::string& kind : rank_kinds()) {
     if (std::ranges::count(order, kind) == 0) order.push_back(kind);
   }
   return order;
+}
+
+int size_of(const Options& options, const std::string& kind) {
+  for (const Strategy& entry : all()) {
+    if (entry.ranks.name == kind) return entry.ranks.size(options);
+  }
+  expects(false, "some strategy has ranks of the kind");
+  return 0;
+}
+
+int stride_of(const Options& options, const std::string& kind) {
+  int devices = 1;
+  for (const std::string& one : order_of_ranks(options)) {
+    if (one == kind) break;
+    devices *= size_of(options, one);
+  }
+  return devices;
+}
+
+int devices_of(const Options& options) {
+  int devices = 1;
+  for (const std::string& kind : rank_kinds()) devices *= size_of(options, kind);
+  return devices;
 }
 
 Strategy rank_order() {

@@ -14,7 +14,6 @@ void order_cells(Plan& plan, const Options& options) {
          .chunks = options.chunks_of(schedule),
          .micro_batches = plan.micro_batches},
         options.ends(schedule), options.stages.ranks_per_device);
-  plan.residency.note_said(path_of(&Options::schedule));
 }
 
 void check_chunks(Options& options, const JsonReader& strategy) {

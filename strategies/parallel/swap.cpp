@@ -26,7 +26,7 @@ void swap_layers(Plan& plan, const Options& options) {
                        .segments = std::move(layers),
                        .where = options.swap.to,
                        .ahead = options.swap.prefetch,
-                       .said = path_of(&Options::swap) + (to_peers ? "/to" : "")});
+                       .said = to_peers ? path_of(&Options::swap) + "/to" : ""});
 }
 
 }  // namespace

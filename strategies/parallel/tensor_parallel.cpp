@@ -5,6 +5,7 @@
 #include <string>
 
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -114,9 +115,9 @@ class TensorDivision {
 /// than Megatron-LM's, the operators after them go on as if what they read were whole.
 void divide_operators(Plan& plan, const Options& options) {
   if (options.tensor == 1) return;
-  divide_as_tensor_ranks(plan, plan.operators(),
-                         {.name = "tensor", .size = options.tensor, .stride = options.stride("tp")},
-                         options);
+  divide_as_tensor_ranks(
+      plan, plan.operators(),
+      {.name = "tensor", .size = options.tensor, .stride = stride_of(options, "tp")}, options);
 }
 
 }  // namespace

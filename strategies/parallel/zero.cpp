@@ -30,19 +30,16 @@ void divide_weights(Plan& plan, const Options& options) {
   if (options.context > 1) axes.emplace_back("context");
   const bool gathers = options.zero.stage == 3 && options.offload.parameters == HostPlace::none;
   if (axes.empty() && !gathers) return;
-  const std::string said = path_of(&Options::zero);
   plan.steps.divided = axes;
-  plan.steps.said = said;
   if (options.zero.stage >= 2 && !axes.empty())
-    plan.residency.keep({.what = Keep::What::gradients, .divided = axes, .said = said});
+    plan.residency.keep({.what = Keep::What::gradients, .divided = axes});
   if (options.zero.after_forward > 1)
-    plan.residency.keep({.what = Keep::What::parameters, .divided = {"data"}, .said = said});
+    plan.residency.keep({.what = Keep::What::parameters, .divided = {"data"}});
   Keep parameters{.what = Keep::What::parameters,
                   .between = options.zero.gap(),
                   .divided = axes,
                   .ahead = options.zero.prefetch,
-                  .at_least = options.zero.whole_below,
-                  .said = said};
+                  .at_least = options.zero.whole_below};
   if (options.zero.stage < 3) {
     if (!parameters.ahead) return;
     parameters.between = Keep::Between::iterations;

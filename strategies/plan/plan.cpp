@@ -12,7 +12,7 @@ namespace stratagem::strategies {
 Plan::Plan(const model::Graph& graph)
     : graph_(std::shared_ptr<const void>(), &graph),
       placements_(graph.operators.size()),
-      group_of_(graph.operators.size(), -1) {
+      recomputed_{.groups = {}, .group_of = std::vector<int>(graph.operators.size(), -1)} {
   stages.emplace_back(graph.segments.size());
   std::iota(stages.front().begin(), stages.front().end(), 0);
 }
@@ -22,7 +22,7 @@ bool Plan::speaks_of_operators() const {
     return !placement.axes.empty() || !placement.listed.empty() ||
            std::ranges::any_of(placement.first_devices, [](int device) { return device != 0; });
   };
-  return std::ranges::any_of(placements_, placed) || !recomputed_.empty();
+  return std::ranges::any_of(placements_, placed) || !recomputed_.groups.empty();
 }
 
 void Plan::rewrite(model::Graph graph, std::vector<Colocation> colocations) {
@@ -33,7 +33,21 @@ void Plan::rewrite(model::Graph graph, std::vector<Colocation> colocations) {
   colocations_ = std::move(colocations);
   placements_.assign(graph_->operators.size(), {});
   copy_stages(copies_);
-  group_of_.assign(graph_->operators.size(), -1);
+  recomputed_.group_of.assign(graph_->operators.size(), -1);
+}
+
+void Plan::note_said(const std::string& path) {
+  const auto note = [&](bool exists, std::string& place) {
+    if (exists && place.empty()) place = path;
+  };
+  const bool ordered = !orders_.pairs.empty() || !orders_.rules.empty() ||
+                       !orders_.chains.empty() || !orders_.together.empty();
+  note(ordered || !updates.flush, said.cells);
+  note(!token_slices.empty(), said.slices);
+  note(!recomputed_.groups.empty(), said.recomputation);
+  note(gradients.overlap || gradients.bucket, said.gradients);
+  note(!steps.divided.empty() || steps.on_host || steps.delayed, steps.said);
+  residency.note_said(path);
 }
 
 std::vector<model::OpId> Plan::operators() const {
@@ -194,11 +208,11 @@ void Plan::recompute(std::vector<model::OpId> group) {
   check_together(group);
   for (const model::OpId id : group) {
     const model::Operator& op = graph_->operators[id];
-    if (group_of_[id] >= 0)
+    if (recomputed_.group_of[id] >= 0)
       throw InputError("", "", "every operator in one recomputed group", op.name + " in two");
-    group_of_[id] = static_cast<int>(recomputed_.size());
+    recomputed_.group_of[id] = static_cast<int>(recomputed_.groups.size());
   }
-  recomputed_.push_back(std::move(group));
+  recomputed_.groups.push_back(std::move(group));
 }
 
 }  // namespace stratagem::strategies

@@ -99,6 +99,15 @@ struct CellOrders {
   std::vector<std::pair<placement::Cell, placement::Cell>> together;
 };
 
+/// Where the user said what the lowering may have to refuse, as errors name it: the path of an
+/// option or of a primitive; "" of what nobody said. Rules of residency and Steps have their own.
+struct Said {
+  std::string cells;          ///< orders of cells, and when weights are updated between them
+  std::string slices;         ///< token slices
+  std::string recomputation;  ///< groups that run again
+  std::string gradients;      ///< buckets of their reduction
+};
+
 /// One plan for one graph. Splitting is affine: sub-operator (i, j, ...) of an operator stands on
 /// device first + i * stride_i + j * stride_j + ..., so a plan for thousands of devices stays as
 /// small as the graph; a list may place it anywhere else. Backward operators and optimizer steps
@@ -192,10 +201,10 @@ class Plan {
   }
   /// The groups of forward operators that run again in the backward pass; each in forward order.
   [[nodiscard]] const std::vector<std::vector<model::OpId>>& recomputed() const {
-    return recomputed_;
+    return recomputed_.groups;
   }
   /// The group of a forward operator, -1 if it is in none.
-  [[nodiscard]] int group_of(model::OpId forward_op) const { return group_of_[forward_op]; }
+  [[nodiscard]] int group_of(model::OpId forward_op) const { return recomputed_.group_of[forward_op]; }
 
   /// op-trans of every micro-batch along its tokens: how many tokens each slice has; empty: whole.
   std::vector<std::int64_t> token_slices;
@@ -225,6 +234,9 @@ class Plan {
   /// gradients before them, where their steps are.
   [[nodiscard]] Keep::Where place_of(Keep::What what) const;
   Updates updates;
+  Said said;
+  /// What the plan has, and nobody is known to have said so far, was said there.
+  void note_said(const std::string& path);
 
  private:
   void check_together(const std::vector<model::OpId>& group) const;
@@ -234,8 +246,11 @@ class Plan {
   std::vector<Placement> placements_;
   CellOrders orders_;
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
-  std::vector<std::vector<model::OpId>> recomputed_;
-  std::vector<int> group_of_;  ///< by forward operator
+  struct Recomputed {
+    std::vector<std::vector<model::OpId>> groups;
+    std::vector<int> group_of;  ///< by forward operator
+  };
+  Recomputed recomputed_;
   Copies copies_;
 };
 

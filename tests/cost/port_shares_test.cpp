@@ -46,8 +46,12 @@ Seconds alone(CollectiveKind kind, const topology::Cluster& cluster, const std::
   return collectives.alone(collectives.route(kind, ranks, payload), payload);
 }
 
-double share_of(const topology::Cluster& cluster, int ranks) {
-  return PortShares(cluster, round_constants(), "").at(CollectiveKind::all_reduce, ranks);
+double share_of(const topology::Cluster& cluster, int ranks,
+                CollectiveKind kind = CollectiveKind::all_reduce, const std::string& nccl = "") {
+  const auto predicted = [&](const topology::Cluster& measured, CollectiveKind of, Bytes payload) {
+    return Collectives(measured, round_constants(), nccl).route(of, everyone(measured), payload);
+  };
+  return PortShares(cluster, round_constants(), predicted).at(kind, ranks);
 }
 
 Seconds latency(CollectiveKind kind, const topology::Cluster& cluster) {
@@ -156,8 +160,7 @@ TEST_CASE("NCCL's all-reduces take what was measured, too") {
   // A group of one GPU a server has the share of its adapters, as all have.
   const topology::Cluster free(preset.design(), 8, preset.fabric().design());
   const std::vector<int> one_each{3, 11, 19, 27};
-  const double share =
-      PortShares(cluster, round_constants(), "2.18.6").at(CollectiveKind::reduce_scatter, 4);
+  const double share = share_of(cluster, 4, CollectiveKind::reduce_scatter, "2.18.6");
   const Route taken = Collectives(cluster, round_constants(), "2.18.6")
                           .route(CollectiveKind::reduce_scatter, one_each, 1_GB);
   const Route plain = Collectives(free, round_constants(), "2.18.6")

@@ -1,5 +1,6 @@
 // The examples of docs/guide/extending.md in one scenario, as a user would ask for them.
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
@@ -34,7 +35,7 @@ TEST_CASE("what an extension adds to its table can be asked for in a scenario") 
   REQUIRE(read.runs.size() == 1);
   INFO((read.runs[0].refused ? read.runs[0].refused->what() : ""));
   REQUIRE_FALSE(read.runs[0].refused);
-  CHECK(read.runs[0].options.order_of_ranks() ==
+  CHECK(order_of_ranks(read.runs[0].options) ==
         std::vector<std::string>{"sp", "dp", "pp", "tp", "cp", "dap"});
   const study::Outcome outcome = study::simulate(read.runs[0], {}).outcome;
   CHECK(outcome.status == study::Outcome::Status::ok);

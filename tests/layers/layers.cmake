@@ -1,5 +1,6 @@
-# Reads every #include of the folders and fails for one that points up, for subfolders that include
-# each other in a circle, for a library out of its place, and for a folder with too many sources.
+# Reads every #include of the folders and fails for one that points up, for files or subfolders that
+# include each other in a circle, for a library out of its place, and for a folder with too many
+# sources.
 #   cmake -DROOT=<repository> -P layers.cmake
 # CONTRIBUTING.md shows the first table. report/ stands on study/ and search/, since what it reports
 # on are their results.
@@ -75,7 +76,7 @@ endforeach()
 
 set(offences "")
 set(includes_read 0)
-set(subfolders "")  # that include something beside them: includes_of_<subfolder or file beside one>
+set(siblings "")  # that include something beside them: includes_of_<subfolder or file>
 
 # Notes what an include within a folder says of the subfolders and files that lie side by side where
 # the two paths part: `file` lies in one, `header` in another. A file stands for its header, too;
@@ -95,14 +96,14 @@ function(note_siblings file header)
     string(SUBSTRING "${file}" ${length} -1 file)
     string(SUBSTRING "${header}" ${length} -1 header)
   endwhile()
-  if(from STREQUAL to OR "${from}${to}" MATCHES "inside/" OR NOT "${from}${to}" MATCHES "/")
+  if(from STREQUAL to OR "${from}${to}" MATCHES "inside/")
     return()
   endif()
   list(APPEND "includes_of_${parent}${from}" "${parent}${to}")
   list(REMOVE_DUPLICATES "includes_of_${parent}${from}")
   set("includes_of_${parent}${from}" "${includes_of_${parent}${from}}" PARENT_SCOPE)
-  if(from MATCHES "/$" AND NOT "${parent}${from}" IN_LIST subfolders)
-    set(subfolders "${subfolders};${parent}${from}" PARENT_SCOPE)
+  if(NOT "${parent}${from}" IN_LIST siblings)
+    set(siblings "${siblings};${parent}${from}" PARENT_SCOPE)
   endif()
 endfunction()
 
@@ -183,10 +184,30 @@ foreach(folder IN LISTS folders)
   endforeach()
 endforeach()
 
-# From every subfolder along its includes, nearest first: one that comes back to where it began is
-# the shortest circle.
+# What includes nothing that is left is in no circle. Taken away again and again, it leaves the
+# circles and what leads to them.
+set(left "${siblings}")
+set(before "")
+while(NOT left STREQUAL before)
+  set(before "${left}")
+  foreach(one IN LISTS before)
+    set(onwards FALSE)
+    foreach(next IN LISTS "includes_of_${one}")
+      if("${next}" IN_LIST left)
+        set(onwards TRUE)
+        break()
+      endif()
+    endforeach()
+    if(NOT onwards)
+      list(REMOVE_ITEM left "${one}")
+    endif()
+  endforeach()
+endwhile()
+
+# From each of these along its includes, nearest first: one that comes back to where it began is the
+# shortest circle.
 set(in_circles "")
-foreach(start IN LISTS subfolders)
+foreach(start IN LISTS left)
   if("${start}" IN_LIST in_circles)
     continue()
   endif()

@@ -13,6 +13,7 @@
 #include "model/zoo/gpt.hpp"
 #include "program/program_text.hpp"
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/read_options.hpp"
 
 namespace stratagem::lowering {
 

@@ -8,6 +8,7 @@
 
 #include "base/json_reader.hpp"
 #include "sim/metrics.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_scenario.hpp"

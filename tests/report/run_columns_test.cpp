@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_scenario.hpp"

@@ -5,6 +5,7 @@
 #include "report/figure_text.hpp"
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 

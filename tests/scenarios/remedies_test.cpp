@@ -1,6 +1,7 @@
 // Changes that make a run fit: each is checked by simulating it again.
 #include "study/remedies.hpp"
 
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 

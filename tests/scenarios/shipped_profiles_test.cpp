@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/fit_profile.hpp"
 #include "calibrate/fit/processor.hpp"
 #include "cost/gemm.hpp"
 #include "cost/ring.hpp"

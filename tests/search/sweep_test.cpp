@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/input_error.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"

@@ -2,6 +2,7 @@
 #include "sim/least_memory.hpp"
 
 #include "sim/device_memory.hpp"
+#include "strategies/parallel/read_options.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 #include "tests/sim/priced_by_name.hpp"

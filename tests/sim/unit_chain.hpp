@@ -13,6 +13,7 @@
 #include "sim/engine.hpp"
 #include "sim/metrics.hpp"
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/read_options.hpp"
 #include "tests/sim/lowered.hpp"
 
 namespace stratagem::sim {

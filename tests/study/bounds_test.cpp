@@ -4,6 +4,7 @@
 #include "base/json_copy.hpp"
 #include "sim/busiest_link.hpp"
 #include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_scenario.hpp"

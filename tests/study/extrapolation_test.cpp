@@ -1,4 +1,5 @@
 // Shares of kernels and of communication beyond what was measured, against sums by hand.
+#include "cost/kernel_time.hpp"
 #include "study/extrapolation.hpp"
 
 #include "tests/small_scenario.hpp"

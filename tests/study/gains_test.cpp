@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 

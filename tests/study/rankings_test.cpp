@@ -1,6 +1,7 @@
 // Whether predicted and measured times agree on which plans are fast.
 #include "study/rankings.hpp"
 
+#include "study/scenario.hpp"
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;

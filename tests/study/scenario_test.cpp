@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "strategies/parallel/rank_order.hpp"
 #include "study/plan_of.hpp"
 #include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
@@ -28,7 +29,7 @@ TEST_CASE("a run takes from the defaults, key by key, what it does not say") {
   REQUIRE(scenario.runs.size() == 2);
   const study::Run& alone = scenario.runs[0];
   const study::Run& four = scenario.runs[1];
-  CHECK(alone.options.devices() == 1);
+  CHECK(devices_of(alone.options) == 1);
   CHECK(alone.cluster.design().name == "DGX-2");  // its "cluster" states the GPUs only
   CHECK(four.options.tensor == 2);
   CHECK(four.options.recompute.what == "none");
@@ -263,7 +264,7 @@ TEST_CASE("nodes without a number of GPUs mean all of their GPUs") {
   text =
       with(with(text, "\"data\": 2", "\"data\": 8"), "\"global_batch\": 8", "\"global_batch\": 32");
   const study::Scenario scenario = read(text);
-  CHECK(scenario.runs[1].options.devices() == 16);  // a DGX-2
+  CHECK(devices_of(scenario.runs[1].options) == 16);  // a DGX-2
   CHECK(scenario.runs[1].cluster.gpus() == 16);
 }
 

@@ -1,4 +1,5 @@
 // Errors and verdicts of many runs: what counts, how it is summed up, and what breaks a limit.
+#include "study/scenario.hpp"
 #include "study/validation.hpp"
 
 #include "study/simulate.hpp"

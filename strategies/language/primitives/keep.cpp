@@ -87,7 +87,7 @@ void read_cells(Keep& rule, const JsonReader& subject, const Extent& extent) {
 
 void read_keep(PlanBuilder& builder, const JsonReader& reader) {
   Plan& plan = builder.plan();
-  Keep rule{.what = one_of<Keep::What>(reader.at("keep"), subjects), .said = reader.path()};
+  Keep rule{.what = one_of<Keep::What>(reader.at("keep"), subjects)};
   if (const auto between = reader.find("between"))
     rule.between = one_of<Keep::Between>(*between, gaps);
   if (const auto where = reader.find("where"))

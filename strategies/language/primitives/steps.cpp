@@ -23,7 +23,6 @@ void read_divided_steps(PlanBuilder& builder, const JsonReader& reader) {
   if (!steps.divided.empty()) reader.fail("one primitive that divides all steps");
   steps.divided = read_axis_names(builder, reader.at("over"));
   if (steps.divided.empty()) reader.at("over").fail("an axis at least");
-  if (steps.said.empty()) steps.said = reader.path();
 }
 
 std::vector<Primitive> write_divided_steps(const Plan& plan) {

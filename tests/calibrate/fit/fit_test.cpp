@@ -2,6 +2,7 @@
 #include "calibrate/fit/fit.hpp"
 
 #include "base/input_error.hpp"
+#include "calibrate/fit/fit_profile.hpp"
 #include "cost/gemm.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,7 @@
 // What reports of fits show, of a fit to the shipped measurements of V100s.
 #include "calibrate/fit/report.hpp"
 
+#include "calibrate/fit/fit_profile.hpp"
 #include "calibrate/fit/table.hpp"
 #include "tests/catch.hpp"
 

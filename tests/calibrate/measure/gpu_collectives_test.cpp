@@ -11,6 +11,7 @@
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/fit_profile.hpp"
 #include "calibrate/fit/nccl.hpp"
 #include "calibrate/fit/nccl_others.hpp"
 #include "tests/catch.hpp"

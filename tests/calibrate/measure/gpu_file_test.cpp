@@ -5,7 +5,9 @@
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/fit_profile.hpp"
 #include "cost/gemm.hpp"
+#include "cost/kernel_kind.hpp"
 #include "tests/catch.hpp"
 #include "tests/small_scenario.hpp"
 

@@ -11,6 +11,7 @@
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/fit_profile.hpp"
 #include "calibrate/fit/pace.hpp"
 #include "calibrate/fit/processor.hpp"
 #include "calibrate/measure/collective_experiments.hpp"
@@ -20,6 +21,7 @@
 #include "calibrate/measure/stopwatch.hpp"
 #include "calibrate/measurements.hpp"
 #include "cost/kernel.hpp"
+#include "cost/kernel_kind.hpp"
 #include "kernels/ranks/thread_communicator.hpp"
 #include "tests/catch.hpp"
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "cost/kernel.hpp"
+#include "cost/kernel_kind.hpp"
 #include "execute/operators/application.hpp"
 #include "model/operator_kinds.hpp"
 #include "tests/catch.hpp"

@@ -7,6 +7,7 @@
 #include "base/input_error.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 

@@ -12,6 +12,7 @@
 #include "sim/price.hpp"
 #include "study/least_times.hpp"
 #include "study/plan_of.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/search/partition/partition_problems.hpp"
 #include "tests/search/small_space.hpp"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/search/partition/partition_problems.hpp"
 #include "tests/small_scenario.hpp"

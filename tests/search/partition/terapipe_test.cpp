@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/search/partition/partition_problems.hpp"
 #include "tests/small_scenario.hpp"

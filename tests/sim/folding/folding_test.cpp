@@ -8,6 +8,7 @@
 #include "sim/engine.hpp"
 #include "sim/metrics.hpp"
 #include "sim/steady.hpp"
+#include "strategies/parallel/rank_order.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/hand_built.hpp"
 #include "tests/sim/lowered.hpp"
@@ -161,7 +162,7 @@ TEST_CASE("folded and unfolded runs agree to the picosecond") {
     const Prices prices = price(program, profile, stack);
     const Folding folded = fold(program, machine, profile.collective, true);
     const Folding unfolded = fold(program, machine, profile.collective, false);
-    CHECK(devices_of(folded) == plan.options.devices());
+    CHECK(devices_of(folded) == strategies::devices_of(plan.options));
     CHECK(unfolded.actors.size() == program.devices.size());
     CHECK(folded.actors.size() < unfolded.actors.size());
     if (plan.actors > 0) CHECK(folded.actors.size() == static_cast<std::size_t>(plan.actors));

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "strategies/parallel/read_options.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 

@@ -1,7 +1,6 @@
 // Operators that divide what the user says: the transitions between neighbours are the expected
 // collectives.
-#include "strategies/parallel/operators.hpp"
-
+#include "strategies/parallel/named_dimensions.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 

@@ -1,6 +1,8 @@
 // How strategy objects of scenarios are read, and what they refuse.
 #include "strategies/parallel/options.hpp"
 
+#include "strategies/parallel/rank_order.hpp"
+#include "strategies/parallel/read_options.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
@@ -20,7 +22,7 @@ std::string refused(const std::string& text) {
 
 TEST_CASE("an empty strategy runs on one device, keeps all activations and overlaps nothing") {
   const Options options = read("{}");
-  CHECK(options.devices() == 1);
+  CHECK(devices_of(options) == 1);
   CHECK(options.recompute.what == "none");
   CHECK_FALSE(options.gradients.overlap);
   CHECK(options.gradients.bucket == std::nullopt);
@@ -28,7 +30,7 @@ TEST_CASE("an empty strategy runs on one device, keeps all activations and overl
 
 TEST_CASE("the devices of a strategy are the product of its degrees") {
   const Options options = read(R"({"tensor": 8, "pipeline": 3, "data": 5})");
-  CHECK(options.devices() == 8 * 3 * 5);
+  CHECK(devices_of(options) == 8 * 3 * 5);
 }
 
 TEST_CASE("every option is read from its key") {
@@ -46,8 +48,8 @@ TEST_CASE("every degree and every division is read from its key") {
   const Options options = read(
       R"({"tensor": 2, "context": 3, "dap": 5, "data": 28, "expert": 7, "pipeline": 11,
           "sequence_parallel": true, "operators": {"*.b": "n", "*.a": ""}})");
-  CHECK(options.devices() == 2 * 3 * 5 * 28 * 11);  // experts are divided over data ranks
-  CHECK(options.stride("dp") == 2 * 3 * 5);
+  CHECK(devices_of(options) == 2 * 3 * 5 * 28 * 11);  // experts are divided over data ranks
+  CHECK(stride_of(options, "dp") == 2 * 3 * 5);
   CHECK(options.expert == 7);
   CHECK(options.division.tokens);
   CHECK(options.division.operators == NamedDimensions{{"*.b", "n"}, {"*.a", ""}});

@@ -7,6 +7,8 @@
 
 #include "strategies/language/plan_file.hpp"
 #include "strategies/language/plan_text.hpp"
+#include "strategies/parallel/rank_order.hpp"
+#include "strategies/parallel/read_options.hpp"
 #include "strategies/schedules/one_f_one_b.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/copy_numbers.hpp"
@@ -249,7 +251,7 @@ TEST_CASE("a table on the first and the last stage is summed over the copies of 
 TEST_CASE("devices are tensor ranks, then data ranks, then copies of a stage, then stages") {
   const model::Graph graph = gpt_of(3);
   const std::string text = strategy({2, 1, 3}, "1f1b", R"(, "tensor": 2, "data": 3)");
-  CHECK(read_options(JsonReader::from_text(text, "test.json")).devices() == 2 * 3 * 6);
+  CHECK(devices_of(read_options(JsonReader::from_text(text, "test.json"))) == 2 * 3 * 6);
   const Plan plan = lowering::plan_of(graph, text, 6);
   CHECK(plan.placement(graph.segments[1].forward.front()).first_devices == Numbers{0, 6});
   CHECK(plan.placement(graph.segments[2].forward.front()).first_devices == Numbers{12});
