@@ -115,8 +115,9 @@ void Buffers::follow_owners() {
   const std::vector<int> owners = owners_of(sequence_);
   std::unordered_map<int, Owner> states;
   for (int lag = 0; lag <= program_.lag; ++lag) {
-    for (std::size_t c = 0; c < sequence_.calls.size(); ++c) {
-      const Call call = sequence_.calls[c];
+    std::size_t number = 0;
+    for (const Call& call : sequence_.calls) {
+      const std::size_t c = number++;
       const SlotUses& uses = uses_[call.block];
       if (call.lag != lag || (uses.own.empty() && uses.inherited.empty())) continue;
       Owner& owner = states[owners[c]];

@@ -50,22 +50,41 @@ int Calls::number(const Place& place) const {
 }
 
 Call Calls::operator[](std::size_t number) const {
-  const auto [stored, turn] = place(number);
-  const StoredCall& of = stored_[stored];
+  const Place at = place(number);
+  return call_at(at, at.turn == 0 ? nullptr : loop_of(at.stored));
+}
+
+Call Calls::call_at(const Place& place, const Loop* loop) const {
+  const StoredCall& of = stored_[place.stored];
+  const int later = place.turn == 0 ? 0 : place.turn * loop->calls;
   Call call{.block = of.block,
             .segment = of.segment,
             .grid = of.grid,
             .cell = of.cell,
             .lag = of.lag,
             .versions_behind = of.versions_behind,
-            .waits = {of.waits, 0},
-            .host_waits = {of.host_waits, 0}};
-  if (turn == 0) return call;
-  const Loop& loop = *loop_of(stored);
-  call.cell.micro_batch += turn * loop.step;
-  call.waits = {of.waits, turn * loop.calls};
-  call.host_waits = {of.host_waits, turn * loop.calls};
+            .waits = {of.waits, later},
+            .host_waits = {of.host_waits, later}};
+  if (place.turn > 0) call.cell.micro_batch += place.turn * loop->step;
   return call;
+}
+
+const Loop* Calls::Iterator::loop() const {
+  return loop_ < calls_->loops_.size() ? &calls_->loops_[loop_] : nullptr;
+}
+
+Calls::Iterator& Calls::Iterator::operator++() {
+  ++number_;
+  ++place_.stored;
+  const Loop* in = loop();
+  if (in == nullptr || place_.stored < in->first + in->calls) return *this;
+  if (++place_.turn < in->turns) {
+    place_.stored = in->first;
+  } else {
+    place_.turn = 0;
+    ++loop_;
+  }
+  return *this;
 }
 
 }  // namespace stratagem::program

@@ -30,13 +30,7 @@ class UsesOfWeights {
 
   void add(const SegmentRun& run) {
     std::vector<WeightMove> moves;
-    for (const auto& [place, layout] : run.block->lowered.parameters) {
-      const LocalHolding& local = held_.at(parameter(run, place));
-      const bool trained = c_.plan.graph().gradient_of[parameter(run, place)] >= 0;
-      if (!before_first_use_ || !trained || !local.steps_in_parts()) continue;
-      if (stepped_.insert(parameter(run, place)).second)
-        moves.push_back({WeightMove::From::step, parameter(run, place), place, &local});
-    }
+    if (before_first_use_) use_first(run, moves);
     for (const int place : run.block->lowered.gathered) use(run, place, moves);
     if (moves.empty()) return;
     uses_.runs.push_back(run);
@@ -55,6 +49,17 @@ class UsesOfWeights {
     const bool forward = cell.pass == placement::CellPass::forward;
     return {cell.micro_batch, cell.slice,
             forward ? cell.repeat : c_.plan.graph().forward_repeats - 1};
+  }
+
+  /// The first run that reads a weight after its step.
+  void use_first(const SegmentRun& run, std::vector<WeightMove>& moves) {
+    for (const auto& [place, layout] : run.block->lowered.parameters) {
+      const TensorId weight = parameter(run, place);
+      const LocalHolding& local = held_.at(weight);
+      const bool trained = c_.plan.graph().gradient_of[weight] >= 0;
+      if (trained && local.steps_in_parts() && stepped_.insert(weight).second)
+        moves.push_back({WeightMove::From::step, weight, place, &local});
+    }
   }
 
   /// A run reads a weight that was gathered for it, or for an earlier one of the micro-batch.

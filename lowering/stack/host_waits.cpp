@@ -2,6 +2,7 @@
 #include "lowering/stack/host_waits.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -31,7 +32,8 @@ class HostWaits {
   HostWaits(const program::Program& program, program::Sequence& sequence, const cost::Stack& stack)
       : program_(program),
         sequence_(sequence),
-        stack_(stack),
+        rules_(cost::rules_of<HostRule>(stack)),
+        blocks_(program.blocks.size()),
         exchanges_(exchanges()),
         launched_(sequence.calls.size(), 0) {}
 
@@ -50,7 +52,14 @@ class HostWaits {
  private:
   using HostRule = cost::HostWaits;
 
-  [[nodiscard]] bool says(HostRule rule) const { return cost::says(stack_, rule); }
+  /// What all calls of a block have in common.
+  struct OfBlock {
+    bool known = false;
+    int first_computation = -1;  ///< -1: none, or it gathers weights ahead of those that read them
+    std::array<std::vector<program::Wait>, 2> within;  ///< see within()
+  };
+
+  [[nodiscard]] bool says(HostRule rule) const { return std::ranges::count(rules_, rule) > 0; }
 
   [[nodiscard]] const std::vector<Task>& tasks(const StoredCall& call) const {
     return program_.blocks[call.block].tasks;
@@ -77,7 +86,7 @@ class HostWaits {
     program::each_launch(program_, sequence_, [&](const program::Launch& launch) {
       const auto launched = [&](int task) { return launch.first <= task && task < launch.end; };
       StoredCall& call = sequence_.calls.stored()[launch.call];
-      const int task = first_computation(call);
+      const int task = call.segment < 0 ? -1 : of_block(call).first_computation;
       if (launched(task)) {
         if (received_.contains(call.cell)) wait_for_received(launch.call, task);
         if (begun.insert(call.cell).second) begin(call, task);
@@ -93,28 +102,52 @@ class HostWaits {
 
   /// What tasks of a call read of what other stages sent, as waits of the host before them. What is
   /// only sent on is not read.
-  [[nodiscard]] std::vector<HostWait> received_by(std::size_t number) const {
+  [[nodiscard]] std::vector<HostWait> received_by(std::size_t number) {
     const StoredCall& call = sequence_.calls.stored()[number];
-    const std::vector<Task>& all = tasks(call);
     std::vector<HostWait> received;
-    const auto add = [&](int task, int of_call, int of_task) {
-      if (!program::transfers(all[task].stream)) received.push_back({task, of_call, of_task});
-    };
     for (const program::Wait& wait : call.waits) {
-      if (receives_for(call.cell, task_of(wait))) add(wait.task, wait.of_call, wait.of_task);
+      if (reads(tasks(call)[wait.task]) && receives_for(call.cell.pass, task_of(wait)))
+        received.push_back({wait.task, wait.of_call, wait.of_task});
     }
+    for (const program::Wait& wait : within(call))
+      received.push_back({wait.task, static_cast<int>(number), wait.of_task});
+    return received;
+  }
+
+  static bool reads(const Task& task) { return !program::transfers(task.stream); }
+
+  /// The waits of a call's tasks for what other tasks of the call have received.
+  [[nodiscard]] const std::vector<program::Wait>& within(const StoredCall& call) {
+    static const std::vector<program::Wait> none;
+    if (call.cell.pass == CellPass::weight) return none;
+    return of_block(call).within[call.cell.pass == CellPass::forward ? 0 : 1];
+  }
+
+  OfBlock& of_block(const StoredCall& call) {
+    OfBlock& block = blocks_[call.block];
+    if (std::exchange(block.known, true)) return block;
+    const std::vector<Task>& all = tasks(call);
+    const auto find = [&](Stream stream) { return std::ranges::find(all, stream, &Task::stream); };
+    const auto computation = find(Stream::compute);
+    if (computation != all.end() && find(Stream::parameter_communication) == all.end())
+      block.first_computation = static_cast<int>(computation - all.begin());
+    constexpr std::array passes = {CellPass::forward, CellPass::backward};
     for (std::size_t t = 0; t < all.size(); ++t) {
+      if (!reads(all[t])) continue;
       for (const int wait : all[t].waits) {
-        if (receives_for(call.cell, all[wait]))
-          add(static_cast<int>(t), static_cast<int>(number), wait);
+        for (std::size_t pass = 0; pass < passes.size(); ++pass) {
+          if (receives_for(passes[pass], all[wait]))
+            block.within[pass].push_back({static_cast<int>(t), -1, wait});
+        }
       }
     }
-    return received;
+    return block;
   }
 
   /// Sorts waits, and leaves out those that another one covers: an equal one, or before the same
   /// task one for all streams.
   static void leave_out_covered(std::vector<HostWait>& waits) {
+    if (waits.size() < 2) return;
     std::ranges::sort(waits);  // all streams before single ones
     std::vector<HostWait> kept;
     for (const HostWait& wait : waits) {
@@ -127,10 +160,10 @@ class HostWaits {
     waits = std::move(kept);
   }
 
-  /// Does a task receive what a cell reads? What a peer gives back does not come on the stream of
-  /// the cell's pass.
-  static bool receives_for(const Cell& cell, const Task& task) {
-    switch (cell.pass) {
+  /// Does a task receive what cells of a pass read? What a peer gives back does not come on the
+  /// stream of that pass.
+  static bool receives_for(CellPass pass, const Task& task) {
+    switch (pass) {
       case CellPass::forward:
         return task.stream == Stream::receive_forward;
       case CellPass::backward:
@@ -182,24 +215,16 @@ class HostWaits {
     for (const program::Wait& one : call.waits) {
       const bool message =
           std::ranges::any_of(tasks(sequence_.calls.stored()[one.of_call]),
-                              [&](const Task& from) { return receives_for(call.cell, from); });
+                              [&](const Task& from) { return receives_for(call.cell.pass, from); });
       if (message && launched_[one.of_call] > one.of_task)
         call.host_waits.push_back({task, one.of_call, one.of_task});
     }
   }
 
-  /// -1 if a call is of no segment, or gathers weights ahead of those that read them.
-  [[nodiscard]] int first_computation(const StoredCall& call) const {
-    const std::vector<Task>& all = tasks(call);
-    const auto is = [&](Stream stream) { return std::ranges::find(all, stream, &Task::stream); };
-    if (call.segment < 0 || is(Stream::parameter_communication) != all.end()) return -1;
-    const auto found = is(Stream::compute);
-    return found == all.end() ? -1 : static_cast<int>(found - all.begin());
-  }
-
   const program::Program& program_;
   program::Sequence& sequence_;
-  const cost::Stack& stack_;
+  std::vector<HostRule> rules_;
+  std::vector<OfBlock> blocks_;  ///< by block
   bool exchanges_;
   std::vector<int> launched_;  ///< by call: its tasks so far
   /// What cells read of what other devices sent and have not waited for.

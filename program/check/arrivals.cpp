@@ -31,21 +31,31 @@ Key key(const Call& call) { return {call.lag, call.cell}; }
 class MessageOrder {
  public:
   MessageOrder(const Program& program, const Rendezvous& rendezvous)
-      : program_(program), rendezvous_(rendezvous) {}
+      : program_(program), rendezvous_(rendezvous) {
+    for (const Block& block : program.blocks) {
+      computes_.push_back(computes(block));
+      std::vector<std::size_t>& tasks = receives_.emplace_back();
+      for (std::size_t t = 0; t < block.tasks.size(); ++t) {
+        if (receives(block.tasks[t])) tasks.push_back(t);
+      }
+    }
+  }
 
   void check(int sequence) const {
     const Calls& calls = program_.sequences[sequence].calls;
     std::map<Key, std::size_t> begins;  // of what is computed
-    for (std::size_t c = 0; c < calls.size(); ++c) {
-      if (calls[c].segment >= 0 && computes(program_.blocks[calls[c].block]))
-        begins.try_emplace(key(calls[c]), c);
+    std::size_t number = 0;
+    for (const Call& call : calls) {
+      if (call.segment >= 0 && computes_[call.block]) begins.try_emplace(key(call), number);
+      ++number;
     }
     std::map<std::pair<Stream, int>, std::pair<TaskOfCall, std::size_t>> latest;  // by queue
-    for (std::size_t c = 0; c < calls.size(); ++c) {
-      const std::vector<Task>& tasks = program_.blocks[calls[c].block].tasks;
-      for (std::size_t t = 0; t < tasks.size(); ++t) {
-        if (!receives(tasks[t])) continue;
-        const auto begin = begins.find(key(calls[c]));
+    number = 0;
+    for (const Call& call : calls) {
+      const std::size_t c = number++;
+      const std::vector<Task>& tasks = program_.blocks[call.block].tasks;
+      for (const std::size_t t : receives_[call.block]) {
+        const auto begin = begins.find(key(call));
         if (begin == begins.end()) continue;  // for another device, which will take it back
         const int group = std::get<Collective>(tasks[t].work).group;
         const TaskOfCall here{static_cast<int>(c), static_cast<int>(t)};
@@ -98,6 +108,8 @@ class MessageOrder {
 
   const Program& program_;
   const Rendezvous& rendezvous_;
+  std::vector<bool> computes_;                      ///< by block
+  std::vector<std::vector<std::size_t>> receives_;  ///< by block: its tasks that do
 };
 
 }  // namespace

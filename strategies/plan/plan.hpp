@@ -204,7 +204,9 @@ class Plan {
     return recomputed_.groups;
   }
   /// The group of a forward operator, -1 if it is in none.
-  [[nodiscard]] int group_of(model::OpId forward_op) const { return recomputed_.group_of[forward_op]; }
+  [[nodiscard]] int group_of(model::OpId forward_op) const {
+    return recomputed_.group_of[forward_op];
+  }
 
   /// op-trans of every micro-batch along its tokens: how many tokens each slice has; empty: whole.
   std::vector<std::int64_t> token_slices;

@@ -66,6 +66,17 @@ TEST_CASE("waits of later turns are for calls as far before") {
   CHECK(calls[6].waits[0] == Wait{1, 5, 0});
   CHECK(calls[6].waits[1] == Wait{0, 4, 0});
   CHECK(calls[8].waits[0] == Wait{0, 7, 0});
+  std::size_t number = 0;
+  for (const Call& call : calls) {  // the same one after another as by number
+    const Call same = calls[number++];
+    CHECK(call.cell == same.cell);
+    REQUIRE(call.waits.size() == same.waits.size());
+    for (std::size_t i = 0; i < call.waits.size(); ++i) CHECK(call.waits[i] == same.waits[i]);
+    REQUIRE(call.host_waits.size() == same.host_waits.size());
+    for (std::size_t i = 0; i < call.host_waits.size(); ++i)
+      CHECK(call.host_waits[i] == same.host_waits[i]);
+  }
+  CHECK(number == calls.size());
   CHECK(calls[2].host_waits[1] == HostWait{0, 1, 0});
   CHECK(calls[6].host_waits[1] == HostWait{0, 5, 0});
   CHECK(calls[6].host_waits[0] == HostWait{-1, -1, 4});  // for what is no call

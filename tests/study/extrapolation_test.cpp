@@ -1,7 +1,7 @@
 // Shares of kernels and of communication beyond what was measured, against sums by hand.
-#include "cost/kernel_time.hpp"
 #include "study/extrapolation.hpp"
 
+#include "cost/kernel_time.hpp"
 #include "tests/small_scenario.hpp"
 
 using namespace stratagem;

@@ -1,7 +1,7 @@
 // Errors and verdicts of many runs: what counts, how it is summed up, and what breaks a limit.
-#include "study/scenario.hpp"
 #include "study/validation.hpp"
 
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/small_scenario.hpp"
 #include "topology/presets.hpp"
