@@ -2,7 +2,6 @@
 // other traffic.
 #pragma once
 
-#include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>

@@ -168,30 +168,16 @@ RuleKind unaligned_batches() {
         "without tensor cores, at the rates of fp32 products", must_be_there}});
 }
 
-/// Of fused attention.
-Format<std::string> implementation() {
+RuleKind preferred_attention() {
   const std::vector<std::string> names(attention_implementations.begin(),
                                        attention_implementations.end());
   std::string known;
   for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
-  return name_of("implementations: " + known, names);
-}
-
-RuleKind copied_result() {
-  return kind<CopiedResult>(
-      {"an implementation of fused attention whose result is copied into another order; otherwise "
-       "there is one result, which the gradient reads, too",
-       "a kernel that copies it", "both, until the gradient has run"},
-      {{"attention_result_copied_of", &CopiedResult::by, implementation(),
-        "the implementation, where it runs", must_be_there}});
-}
-
-RuleKind preferred_attention() {
+  const Format<std::string> name = name_of("implementations: " + known, names);
   return kind<PreferredAttention>(
       {"which implementation of fused attention runs; otherwise FlashAttention-2",
        "the rate of fused attention", "", 0},
-      {{"attention", &PreferredAttention::implementations,
-        list_of<std::string>(implementation(), 1),
+      {{"attention", &PreferredAttention::implementations, list_of<std::string>(name, 1),
         "the first of them that the profile knows; where it knows none, the only one that it does "
         "know",
         must_be_there}});
@@ -451,7 +437,6 @@ const std::vector<RuleKind>& rule_kinds() {
                                               fusions(),
                                               unaligned_batches(),
                                               preferred_attention(),
-                                              copied_result(),
                                               collectives_beside(),
                                               gathers_in_pieces(),
                                               scatters_in_pieces(),

@@ -58,13 +58,6 @@ struct PreferredAttention {
   bool operator==(const PreferredAttention&) const = default;
 };
 
-/// An implementation of fused attention whose result is copied into another order. It saves the
-/// result as it left it for its gradient, beside the copy that others read.
-struct CopiedResult {
-  std::string by;
-  bool operator==(const CopiedResult&) const = default;
-};
-
 /// A collective between operators that runs beside a computation. Without such a rule, a collective
 /// starts when all computations issued before it have ended, whether it needs them or not. With a
 /// rule it does not wait for one gradient (`beside`). For collectives of gradients, that is the
@@ -219,10 +212,9 @@ struct RandomStateCopies {
   bool operator==(const RandomStateCopies&) const = default;
 };
 
-using Rule =
-    std::variant<OperatorKernels, Fusion, UnalignedBatches, PreferredAttention, CopiedResult,
-                 CollectiveBeside, GatherInPieces, ScatterInPieces, GatherBuffers, StageShares,
-                 HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators, ShardCollectives,
-                 StepGathers, StepSums, ExtraState, RandomStateCopies>;
+using Rule = std::variant<OperatorKernels, Fusion, UnalignedBatches, PreferredAttention,
+                          CollectiveBeside, GatherInPieces, ScatterInPieces, GatherBuffers,
+                          StageShares, HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators,
+                          ShardCollectives, StepGathers, StepSums, ExtraState, RandomStateCopies>;
 
 }  // namespace stratagem::cost

@@ -200,15 +200,6 @@ bool says(const Stack& stack, const Rule& rule) {
   return std::ranges::find(stack.rules, rule) != stack.rules.end();
 }
 
-void choose_attention(Stack& stack, const Profile& profile) {
-  const Attentions& known = profile.kernels.attention;
-  const auto chosen = chosen_attention(known, preferred_attention(stack));
-  std::erase_if(stack.rules, [&](const Rule& rule) {
-    const auto* copied = std::get_if<CopiedResult>(&rule);
-    return copied != nullptr && (chosen == known.end() || copied->by != chosen->first);
-  });
-}
-
 std::vector<std::string> preferred_attention(const Stack& stack) {
   const auto rules = rules_of<PreferredAttention>(stack);
   return rules.empty() ? std::vector{std::string(usual_attention)} : rules.front().implementations;

@@ -86,10 +86,6 @@ Kind rule_about(const Stack& stack, Value Kind::*member, const Value& value) {
   return {};
 }
 
-/// Drops what a stack says of implementations of fused attention (CopiedResult) that do not run on
-/// the profile's GPU.
-void choose_attention(Stack& stack, const Profile& profile);
-
 /// Implementations of fused attention, the one that runs if a GPU knows it first.
 std::vector<std::string> preferred_attention(const Stack& stack);
 

@@ -132,11 +132,12 @@ void refuse_recomputation(const Plan& plan, const Stages& stages) {
     expect_axes(stages, stage, plan.residency.said({What::checkpoints}),
                 " where checkpoints are divided");
   }
-  for (const std::vector<model::OpId>& group : plan.recomputed()) {
-    const auto [first, last] = strategies::segment_range(plan.graph(), group);
+  for (std::size_t group = 0; group < plan.recomputed().size(); ++group) {
+    const auto [first, last] = strategies::segment_range(plan.graph(), plan.recomputed()[group]);
     for (int segment = first; segment < last; ++segment) {
       if (stages.of(segment) == stages.of(last)) continue;
-      throw InputError("", plan.said.recomputation, "a recomputed group of one stage",
+      const std::string said = group < plan.said.again.size() ? plan.said.again[group] : "";
+      throw InputError("", said, "a recomputed group of one stage",
                        plan.graph().segments[segment].name + " of another");
     }
   }

@@ -135,7 +135,6 @@ class Calls {
     using value_type = Call;
     using difference_type = std::ptrdiff_t;
     Iterator() = default;
-    Iterator(const Calls& calls, std::size_t number) : calls_(&calls), number_(number) {}
     Call operator*() const { return calls_->call_at(place_, loop()); }
     Iterator& operator++();
     Iterator operator++(int) {
@@ -148,6 +147,9 @@ class Calls {
     }
 
    private:
+    friend class Calls;
+    /// The first call, or the end.
+    Iterator(const Calls& calls, std::size_t number) : calls_(&calls), number_(number) {}
     [[nodiscard]] const Loop* loop() const;
 
     const Calls* calls_ = nullptr;

@@ -1,6 +1,7 @@
 // A run of a scenario with all that it is made of, and what it is compared with.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

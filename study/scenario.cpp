@@ -316,7 +316,6 @@ void read_parts(Run& run, const JsonReader& reader) {
     ClusterChoice choice = read_cluster(cluster);
     run.cluster = std::move(choice.cluster);
     cost::choose_workspace(run.stack.memory, run.cluster.design().compute_capability);
-    cost::choose_attention(run.stack, run.profile);
     run.gpus = choice.gpus;
     if (!plan_replaces_strategy(reader)) gpus = choice.gpus;
   });

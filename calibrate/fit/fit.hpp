@@ -1,6 +1,7 @@
 // A profile that was fitted, and how well its constants say what was measured.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 

@@ -37,22 +37,15 @@ Operand operand(int tensor, int slot, const Part& part) {
   return {.tensor = tensor, .slot = slot, .layout = part.layout, .masks = masks_of(part)};
 }
 
-BlockDraft::BlockDraft(const model::Graph& graph, const placement::Grid& grid, std::string name,
-                       const CopiedResults* copied)
-    : graph_(graph), grid_(grid), copied_(copied) {
+BlockDraft::BlockDraft(const model::Graph& graph, const placement::Grid& grid, std::string name)
+    : graph_(graph), grid_(grid) {
   lowered_.block.name = std::move(name);
-}
-
-/// Of a part, and of what is saved with it.
-Bytes BlockDraft::size_of(const SlotName& tensor, const Part& part) const {
-  const Bytes own = bytes_of(graph_.tensors[tensor.id], part, grid_);
-  return copied_ == nullptr ? own : (1 + copied_->beside(tensor.id)) * own;
 }
 
 int BlockDraft::add_slot(const SlotName& tensor, const Part& part, Category category) {
   lowered_.block.slots.push_back({.name = tensor.name,
                                   .tensor = tensor.tensor,
-                                  .bytes = size_of(tensor, part),
+                                  .bytes = bytes_of(graph_.tensors[tensor.id], part, grid_),
                                   .category = category,
                                   .layout = part.layout,
                                   .masks = masks_of(part)});

@@ -29,10 +29,8 @@ program::Operand operand(int tensor, int slot, const placement::Part& part);
 /// The block of one device, or of all devices of a grid of axes.
 class BlockDraft {
  public:
-  /// Keeps references to graph and grid. `copied`, which also must live on, tells what is
-  /// saved with tensors; none: nothing.
-  BlockDraft(const model::Graph& graph, const placement::Grid& grid, std::string name,
-             const CopiedResults* copied = nullptr);
+  /// Keeps references to both.
+  BlockDraft(const model::Graph& graph, const placement::Grid& grid, std::string name);
 
   /// A buffer that exists when the block begins.
   int import(const SlotName& tensor, const placement::Part& part, program::Category category);
@@ -117,7 +115,6 @@ class BlockDraft {
     int slot = -1;
   };
 
-  [[nodiscard]] Bytes size_of(const SlotName& tensor, const placement::Part& part) const;
   [[nodiscard]] int next() const { return static_cast<int>(lowered_.block.tasks.size()); }
   void hold(model::TensorId tensor, const placement::Part& part, int slot);
   void wait_for(program::Task& task, int slot) const;
@@ -128,7 +125,6 @@ class BlockDraft {
 
   const model::Graph& graph_;
   const placement::Grid& grid_;
-  const CopiedResults* copied_;
   LoweredBlock lowered_;
   std::map<model::TensorId, std::vector<Held>> held_;
   std::map<int, int> ready_;  ///< by slot: the task after which it may be read

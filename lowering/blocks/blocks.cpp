@@ -87,7 +87,6 @@ Blocks::Blocks(const strategies::Plan& plan, const TokenSlice& slice, const cost
       graph_(sized_ ? *sized_ : plan.graph()),
       stack_(stack),
       precision_(precision),
-      copied_(graph_, stack),
       stages_(stages),
       groups_(groups),
       table_(table) {
@@ -136,7 +135,6 @@ BlockContext Blocks::context(int segment, int copy) const {
           groups_,
           stages_.facts(segment),
           recomputations_[segment],
-          copied_,
           replica,
           copy};
 }

@@ -132,7 +132,6 @@ class Blocks {
   const model::Graph& graph_;
   const cost::Stack& stack_;
   const cost::Precision& precision_;
-  CopiedResults copied_;
   const Stages& stages_;
   Groups& groups_;
   BlockTable& table_;

@@ -10,7 +10,6 @@
 #include "cost/stack.hpp"
 #include "lowering/blocks/recomputation.hpp"
 #include "lowering/blocks/slices.hpp"
-#include "lowering/stack/copied_results.hpp"
 #include "lowering/stages/groups.hpp"
 #include "lowering/stages/segment.hpp"
 #include "placement/distribution.hpp"
@@ -74,7 +73,6 @@ struct BlockContext {
   Groups& groups;
   const SegmentFacts& facts;
   const Recomputation& recomputation;
-  const CopiedResults& copied;
   int replica = 0;  ///< of `grid`
   int copy = 0;     ///< that it is of
 };

@@ -41,22 +41,6 @@ void OperatorTasks::run(std::span<const OperatorPart> group, bool recomputed) {
   task.work = kernel(group);
   task.recomputed = recomputed;
   block_.push(std::move(task));
-  for (const OperatorPart& op : group) save_result(op, recomputed);
-}
-
-/// The kernel that copies the result of an attention which saves it.
-void OperatorTasks::save_result(const OperatorPart& part, bool recomputed) {
-  const model::Operator& op = graph_.operators[part.id];
-  if (op.outputs.size() < 2 || c_.copied.beside(op.outputs[1]) == 0) return;
-  Task task{};
-  task.name = std::string(name_within(graph_, op)) + " copies its result";
-  cost::Kernel kernel;
-  kernel.kind = cost::KernelKind::elementwise;
-  kernel.traffic = 2 * bytes_of(graph_.tensors[op.outputs[0]], part.leaves[0], c_.grid);
-  task.work = kernel;
-  task.recomputed = recomputed;
-  block_.read(task, op.outputs[1], part.leaves[1]);
-  block_.push(std::move(task));
 }
 
 /// `inner`: the first operand comes from the operator before it in the same kernel.

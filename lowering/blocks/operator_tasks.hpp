@@ -30,7 +30,6 @@ class OperatorTasks {
  private:
   void read_operands(program::Task& task, const OperatorPart& op, bool inner);
   void write_results(program::Task& task, const OperatorPart& op, bool recomputed);
-  void save_result(const OperatorPart& part, bool recomputed);
   void add_temporary(program::Task& task, const OperatorPart& part);
   void hold_operands(program::Task& task, const OperatorPart& op);
   [[nodiscard]] program::Operation operation(const OperatorPart& op) const;

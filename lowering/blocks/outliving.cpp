@@ -29,7 +29,7 @@ placement::Layout divided_checkpoint(const strategies::Plan& plan, const placeme
     if (!named || layout[axis].dim != AxisRole::replica) continue;
     const auto parts = divided(layout, axis, tensor, grid);
     if (!parts) {
-      throw InputError("", plan.residency.said({Keep::What::checkpoints}),
+      throw InputError("", plan.residency.of(Keep::What::checkpoints)->said_divided,
                        "a dimension of " + tensor.name + " that divides by " +
                            std::to_string(ranks.size) + ", the ranks of " + ranks.name,
                        "none");

@@ -36,8 +36,8 @@ SegmentLowering::SegmentLowering(const BlockContext& context, const std::string&
   devices_ = c_.grid.listed;
   if (devices_.empty()) devices_ = {c_.grid.first_device};
   for (const int device : devices_) {
-    const auto block = blocks_.try_emplace(
-        device, graph_, c_.grid, pass + " " + graph_.segments[c_.facts.segment].name, &c_.copied);
+    const auto block = blocks_.try_emplace(device, graph_, c_.grid,
+                                           pass + " " + graph_.segments[c_.facts.segment].name);
     tasks_.try_emplace(device, c_, block.first->second);
   }
 }

@@ -84,7 +84,7 @@ CellOrder without_flush(const Plan& plan, const Stages& stages) {
   for (const DeviceClass& device_class : stages.device_classes()) {
     if (device_class.replicas.size() == 1) continue;
     // Its parameters would take their steps together, between cells that read different versions.
-    throw InputError("", plan.said.cells, "one stage on every device of a plan without a flush",
+    throw InputError("", plan.said.updates, "one stage on every device of a plan without a flush",
                      std::to_string(device_class.replicas.size()) + " on device " +
                          std::to_string(device_class.devices.front()));
   }

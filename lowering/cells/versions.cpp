@@ -83,7 +83,7 @@ std::vector<Versions> weight_versions(const Plan& plan, const Stages& stages,
                        : plan.updates.version == Version::vertical ? on_first
                                                                    : newest[s][m];
       if (read > newest[s][m]) {
-        throw InputError("", plan.said.cells,
+        throw InputError("", plan.said.updates,
                          "updates that are done when the micro-batches that read them begin: more "
                          "micro-batches per update",
                          std::to_string(plan.micro_batches));

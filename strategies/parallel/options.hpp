@@ -2,13 +2,13 @@
 #pragma once
 
 #include <any>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <typeindex>
 #include <vector>
 
-#include "base/json_reader.hpp"
 #include "base/quantity.hpp"
 #include "strategies/parallel/named_dimensions.hpp"
 #include "strategies/plan/plan.hpp"

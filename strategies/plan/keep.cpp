@@ -98,6 +98,7 @@ const Keep* Residency::of(What what, Keep::Between gap) const {
 void Residency::note_said(const std::string& path) {
   for (Keep& rule : rules_) {
     if (rule.said.empty()) rule.said = path;
+    if (rule.said_divided.empty() && !rule.divided.empty()) rule.said_divided = path;
   }
 }
 
@@ -129,6 +130,7 @@ const Keep* Residency::of_cell(int stage, int micro_batch) const {
 void Residency::keep(Keep rule) {
   check(rule);
   if (rule.what == What::activations) return keep_activations(rule);
+  if (!rule.divided.empty()) rule.said_divided = rule.said;
   const auto same = [&](const Keep& one) {
     return one.what == rule.what && (rule.what != What::parameters || one.between == rule.between);
   };
@@ -172,6 +174,7 @@ void Residency::complete(Keep& known, const Keep& rule) {
   take(all.ahead, rule.ahead, decltype(all.ahead){}, "ahead");
   take(all.at_least, rule.at_least, 0, "at least");
   if (all.said.empty() || rule.where != Where::device) all.said = rule.said;
+  if (!rule.divided.empty()) all.said_divided = rule.said_divided;
   check(all);
   known = all;
 }

@@ -50,7 +50,8 @@ struct Keep {
   std::optional<int> ahead = {};
   /// Parameters with fewer elements on a device than this stay whole there.
   int at_least = 0;
-  std::string said = {};  ///< where the user said it, as errors name it
+  std::string said = {};          ///< where the user said it, as errors name it
+  std::string said_divided = {};  ///< and where that it is divided
 };
 
 /// The rules of residency of a plan.

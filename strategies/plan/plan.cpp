@@ -40,13 +40,11 @@ void Plan::note_said(const std::string& path) {
   const auto note = [&](bool exists, std::string& place) {
     if (exists && place.empty()) place = path;
   };
-  const bool ordered = !orders_.pairs.empty() || !orders_.rules.empty() ||
-                       !orders_.chains.empty() || !orders_.together.empty();
-  note(ordered || !updates.flush, said.cells);
+  note(!updates.flush, said.updates);
   note(!token_slices.empty(), said.slices);
-  note(!recomputed_.groups.empty(), said.recomputation);
   note(gradients.overlap || gradients.bucket, said.gradients);
   note(!steps.divided.empty() || steps.on_host || steps.delayed, steps.said);
+  said.again.resize(recomputed_.groups.size(), path);
   residency.note_said(path);
 }
 

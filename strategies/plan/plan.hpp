@@ -102,10 +102,10 @@ struct CellOrders {
 /// Where the user said what the lowering may have to refuse, as errors name it: the path of an
 /// option or of a primitive; "" of what nobody said. Rules of residency and Steps have their own.
 struct Said {
-  std::string cells;          ///< orders of cells, and when weights are updated between them
-  std::string slices;         ///< token slices
-  std::string recomputation;  ///< groups that run again
-  std::string gradients;      ///< buckets of their reduction
+  std::string updates;             ///< that there is no flush
+  std::string slices;              ///< token slices
+  std::string gradients;           ///< buckets of their reduction
+  std::vector<std::string> again;  ///< by group of operators that run again
 };
 
 /// One plan for one graph. Splitting is affine: sub-operator (i, j, ...) of an operator stands on

@@ -58,23 +58,6 @@ struct Folder {
   }
 };
 
-TEST_CASE("what is said of implementations of attention that do not run is dropped") {
-  const cost::Profile a100 = cost::read_profile("scenarios/profiles/a100-sxm4-80gb.json");
-  const cost::Profile h100 = cost::read_profile("scenarios/profiles/h100-sxm5.json");
-  const Rule copied = cost::CopiedResult{"FlashAttention-2"};
-  cost::Stack stack;
-  stack.rules = {cost::PreferredAttention{{"cuDNN", "FlashAttention-2"}}, copied};
-  const auto copies_on = [&](const cost::Profile& profile) {
-    cost::Stack chosen = stack;
-    choose_attention(chosen, profile);
-    return std::ranges::count(chosen.rules, copied) == 1;
-  };
-  CHECK(copies_on(a100));  // for which FlashAttention-2 alone is known
-  CHECK_FALSE(copies_on(h100));
-  stack.rules[0] = cost::PreferredAttention{{"FlashAttention-2"}};
-  CHECK(copies_on(h100));
-}
-
 }  // namespace
 
 TEST_CASE("a stack says what its rules say, in their order") {
@@ -211,7 +194,6 @@ TEST_CASE("every kind of rule is read as it is written, and back to what is usua
   CHECK(one(R"("gather_buffers": 2)") == Rule{cost::GatherBuffers{2}});
   CHECK(one(R"("step_sums": "whole gradients")") == Rule{cost::StepSums::whole_gradients});
   CHECK(one(R"("unaligned_batches": "in fp32")") == Rule{cost::UnalignedBatches::in_fp32});
-  CHECK(one(R"("attention_result_copied_of": "cuDNN")") == Rule{cost::CopiedResult{"cuDNN"}});
   CHECK(one(R"("send_shares_of": "gradients")") == Rule{cost::StageShares::gradients});
   CHECK(one(R"("hold_inputs_of": "gelu", "until": "dropout")") ==
         Rule{cost::HeldInputs{"gelu", "dropout"}});

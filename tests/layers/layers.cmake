@@ -1,6 +1,6 @@
 # Reads every #include of the folders and fails for one that points up, for files or subfolders that
 # include each other in a circle, for a library out of its place, and for a folder with too many
-# sources.
+# sources. What lies in an inside/ is part of the sources that include it, so it is in no circle.
 #   cmake -DROOT=<repository> -P layers.cmake
 # CONTRIBUTING.md shows the first table. report/ stands on study/ and search/, since what it reports
 # on are their results.

@@ -64,7 +64,7 @@ TEST_CASE("an order of cells misses none, repeats none, and has F before B befor
   CHECK_THROWS_AS(expect_cells(plan, stages, fewer), BrokenPromise);
 }
 
-TEST_CASE("what a pass fails to leave is told with the pass, but in builds with NDEBUG") {
+TEST_CASE("what a pass fails to leave is told with the pass, except in builds with NDEBUG") {
   const auto broken = [] { check_after("cells", [] { expects(false, "none is there twice"); }); };
 #ifdef NDEBUG
   CHECK_NOTHROW(broken());

@@ -289,3 +289,14 @@ TEST_CASE("a stage that takes micro-batches in another order than they are sent 
                {"an op-order with F(stage 1, micro-batch 0) before F(stage 1, micro-batch 1)",
                 "device 2 runs F(stage 1, micro-batch 1) before F(stage 1, micro-batch 0)"});
 }
+
+TEST_CASE("what only the lowering can refuse is told with the primitive that said it") {
+  const std::string last = R"~({"op-order": ["B(i, m)", "B(i, m+1)"]})~";
+  const auto refused = [&](const std::string& place, const std::string& what,
+                           const std::string& more) {
+    refuses_plan(but(last, last + ", " + more), "p.json: /primitives/" + place, {what});
+  };
+  refused("7", "slices that add up to", R"~({"op-trans": "micro-batches", "tokens": [1, 1]})~");
+  refused("7", "gradients that ranks divide",
+          R"~({"op-trans": "gradients", "overlap": true, "bucket": "1 MiB", "buffers": 2})~");
+}

@@ -26,6 +26,7 @@ std::string exact(Bytes bytes) {
 void read_gradients(PlanBuilder& builder, const JsonReader& reader) {
   static_cast<void>(reader.at("op-trans").one_of({"gradients"}));
   GradientReduction& gradients = builder.plan().gradients;
+  builder.plan().said.gradients = reader.path();
   gradients.overlap = reader.at("overlap").boolean();
   if (const auto bucket = reader.find("bucket")) {
     gradients.bucket = bucket->quantity<Bytes>();

@@ -133,4 +133,35 @@ TEST_CASE("an order between cells that the plan does not have is refused by thei
              ContainsSubstring("F(stage 1, micro-batch 0)"));
 }
 
+TEST_CASE("a plan knows who said what: the first for each thing, and for each group of its own") {
+  const model::Graph graph = model::gpt(small_gpt);
+  Plan plan(graph);
+  plan.note_said("/nothing");
+  CHECK(plan.said.updates.empty());
+  CHECK(plan.said.slices.empty());
+  CHECK(plan.steps.said.empty());
+  plan.updates.flush = false;
+  plan.recompute(graph.segments[1].forward);
+  plan.note_said("/a");
+  plan.token_slices = {10, 10};
+  plan.steps.on_host = true;
+  plan.recompute(graph.segments[2].forward);
+  plan.residency.keep({.what = Keep::What::gradients, .divided = {"data"}});
+  plan.note_said("/b");
+  CHECK(plan.said.updates == "/a");
+  CHECK(plan.said.again == std::vector<std::string>{"/a", "/b"});
+  CHECK(plan.said.slices == "/b");
+  CHECK(plan.said.gradients.empty());
+  CHECK(plan.steps.said == "/b");
+  CHECK(plan.residency.said({Keep::What::gradients}) == "/b");
+}
+
+TEST_CASE("of a rule that two say, the one who divides is known beside the one who moves") {
+  Residency residency;
+  residency.keep({.what = Keep::What::checkpoints, .divided = {"tensor"}, .said = "/divides"});
+  residency.keep({.what = Keep::What::checkpoints, .where = Keep::Where::host, .said = "/moves"});
+  CHECK(residency.said({Keep::What::checkpoints}) == "/moves");
+  CHECK(residency.of(Keep::What::checkpoints)->said_divided == "/divides");
+}
+
 }  // namespace stratagem::strategies::plan_test

@@ -1,7 +1,8 @@
 // Kernels that move bytes: a floor per launch and a share of the bandwidth.
+#include "cost/kernel_time.hpp"
+
 #include "base/input_error.hpp"
 #include "cost/gemm.hpp"
-#include "cost/kernel_time.hpp"
 #include "tests/catch.hpp"
 
 namespace stratagem::cost {
