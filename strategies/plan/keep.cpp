@@ -152,7 +152,7 @@ void Residency::check_parameters() const {
   const Keep* once = of(What::parameters, Between::iterations);
   if (rest != nullptr && once != rest && rest->where != Where::device)
     refuse("between", "one rule for parameters that leave the device, which are not resident");
-  if (often == nullptr || often == rest) return;
+  if (often == nullptr || rest == nullptr || often == rest) return;
   if (often->where != Where::device || often->divided.empty())
     refuse("divided", "axes, on the device, for parameters between passes alone");
   if (often->at_least > 0) refuse("at least", "one size for parameters in all gaps");
