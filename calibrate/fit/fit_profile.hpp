@@ -22,8 +22,8 @@ namespace stratagem::calibrate {
 ///                   bandwidth)) of fp16 and bf16 on this architecture; else the datasheet's
 ///     kernel_floor  the median kernel gap
 ///     launch        the median floor of eager elementwise operators: the host's time from one
-///     event to the
-///                   next with an operator between, hence an upper bound of the operator's own
+///                   event to the next with an operator between, hence an upper bound of the
+///                   operator's own
 ///     collective    all-reduce of n GPUs of one node over L NVLinks:
 ///                   t = base + 2(n-1) node_step + 2(n-1)/n size / (L * link * nvlink_efficiency)
 ///     times         of collectives of ranks on processors, as measured: calibrate/fit/mpi.hpp;

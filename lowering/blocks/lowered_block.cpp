@@ -1,4 +1,4 @@
-// Between distributions on one copy of a stage and borders, which hold on any.
+// Turns a distribution on one copy of a stage into a border, which holds on any, and back.
 #include "lowering/blocks/lowered_block.hpp"
 
 namespace stratagem::lowering {

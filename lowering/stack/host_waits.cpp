@@ -123,6 +123,7 @@ class HostWaits {
     return of_block(call).within[call.cell.pass == CellPass::forward ? 0 : 1];
   }
 
+  /// Found when the first call of the block is looked at.
   OfBlock& of_block(const StoredCall& call) {
     OfBlock& block = blocks_[call.block];
     if (std::exchange(block.known, true)) return block;

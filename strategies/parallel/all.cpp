@@ -33,8 +33,15 @@ std::vector<OptionText> option_texts() {
   return texts;
 }
 
+namespace {
+
+/// The object of all options in a scenario.
+const std::string strategy_path = "/strategy";
+
+}  // namespace
+
 std::string path_at(Options& options, const void* place) {
-  std::string path = "/strategy";
+  std::string path = strategy_path;
   for (const Strategy& entry : all()) {
     for (const Option<Options>& option : entry.options) {
       if (option.at(options) == place) path += "/" + option.key;
@@ -48,8 +55,8 @@ namespace {
 /// Where in a scenario a strategy's error is: its path begins with "/strategy", or is below its
 /// key.
 std::string path_in(const JsonReader& strategy, const Strategy& entry, const InputError& error) {
-  const std::string whole = "/strategy";
-  if (error.path.starts_with(whole)) return strategy.path() + error.path.substr(whole.size());
+  if (error.path.starts_with(strategy_path))
+    return strategy.path() + error.path.substr(strategy_path.size());
   return strategy.path() + "/" + entry.key() + error.path;
 }
 
@@ -62,7 +69,7 @@ Plan compose(const model::Graph& graph, int micro_batches, const Options& option
   for (const Strategy& entry : all()) {
     try {
       entry.apply(plan, options);
-      plan.note_said("/strategy/" + entry.key());
+      plan.note_said(strategy_path + "/" + entry.key());
     } catch (const InputError& error) {
       throw InputError(strategy.file(), path_in(strategy, entry, error), error.expected,
                        error.found);

@@ -17,10 +17,11 @@ std::string rank_keys();
 
 /// All kinds of ranks in the order of these options, innermost first.
 std::vector<std::string> order_of_ranks(const Options& options);
-/// Devices that ranks of a kind count, as their strategy says.
+/// By how much ranks of a kind multiply the devices, as their strategy says.
 int size_of(const Options& options, const std::string& kind);
 /// Devices from one rank of a kind to the next: the sizes of all kinds inside it.
 int stride_of(const Options& options, const std::string& kind);
+/// The sizes of all kinds, multiplied.
 int devices_of(const Options& options);
 
 }  // namespace stratagem::strategies

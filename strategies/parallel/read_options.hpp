@@ -8,8 +8,9 @@
 
 namespace stratagem::strategies {
 
-/// Lets each strategy complete what it declares, too. Of so many GPUs those that the other degrees
-/// leave are data ranks, if it does not say how many and that is a whole number. Throws InputError.
+/// Reads the keys of every strategy, then lets each complete what follows from all of them. If the
+/// object does not say how many data ranks there are, they take the GPUs that the other degrees
+/// leave, where that is a whole number. Throws InputError.
 Options read_options(const JsonReader& reader, std::optional<int> gpus = {});
 
 }  // namespace stratagem::strategies
