@@ -42,6 +42,7 @@ struct Kernel {
   int pieces = 1;
   /// Of a product: multiprocessors on which it does not run, since a collective beside it has them.
   int spared = 0;
+  bool to_all = false;  ///< of fused attention: queries see all keys, no causal mask hides any
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;
 };

@@ -42,35 +42,6 @@ constexpr Missing missing[] = {
     {"*quantization*", "weights are trained, not quantised"},
 };
 
-/// Values of transformers' names as our keys of a family.
-struct Names {
-  std::string family;
-  std::map<std::string, std::string> keys;  ///< theirs, ours
-  bool qk_norm = false;
-};
-
-const std::map<std::string, Names> models = [] {
-  const std::map<std::string, std::string> llama = {
-      {"num_hidden_layers", "layers"},        {"hidden_size", "hidden"},
-      {"num_attention_heads", "heads"},       {"num_key_value_heads", "kv_heads"},
-      {"intermediate_size", "intermediate"},  {"vocab_size", "vocabulary"},
-      {"max_position_embeddings", "sequence"}};
-  std::map<std::string, std::string> mixtral = llama;
-  mixtral["num_local_experts"] = "experts";
-  mixtral["num_experts_per_tok"] = "experts_per_token";
-  const std::map<std::string, std::string> gpt2 = {
-      {"n_layer", "layers"},       {"n_embd", "hidden"},        {"n_head", "heads"},
-      {"n_inner", "intermediate"}, {"n_positions", "sequence"}, {"vocab_size", "vocabulary"}};
-  const std::map<std::string, std::string> opt = {
-      {"num_hidden_layers", "layers"},         {"hidden_size", "hidden"},
-      {"num_attention_heads", "heads"},        {"ffn_dim", "intermediate"},
-      {"max_position_embeddings", "sequence"}, {"vocab_size", "vocabulary"}};
-  return std::map<std::string, Names>{
-      {"llama", {"llama", llama}},     {"mistral", {"llama", llama}},
-      {"mixtral", {"llama", mixtral}}, {"qwen3", {"llama", llama, true}},
-      {"gpt2", {"gpt", gpt2}},         {"opt", {"gpt", opt}}};
-}();
-
 /// What a member must be for a family to stand for the model.
 void expect(Said& said, Settings& settings, const std::string& name,
             const std::vector<std::string>& usual, const std::string& why) {
@@ -98,6 +69,18 @@ void read_gpt(Said& said, Settings& settings) {
         {"word_embed_proj_dim: " + *width, "embeddings have the hidden size"});
 }
 
+void read_bert(Said& said, Settings& settings) {
+  expect(said, settings, "hidden_act", {"gelu"}, "the MLP's activation is GELU");
+  expect(said, settings, "position_embedding_type", {"absolute"}, "positions are a table");
+  expect(said, settings, "type_vocab_size", {"2"}, "a sample has up to two sentences");
+  expect(said, settings, "tie_word_embeddings", {"true"}, "logits use the word embedding");
+  const bool hidden = said.real("hidden_dropout_prob").value_or(0.1) > 0;
+  const bool attention = said.real("attention_probs_dropout_prob").value_or(0.1) > 0;
+  settings.model.set("dropout", hidden || attention).set("attention", "fused");
+  if (hidden != attention)
+    settings.left_out.push_back({"hidden_dropout_prob", "dropout is everywhere or nowhere"});
+}
+
 void read_llama(Said& said, Settings& settings) {
   if (said.flag("tie_word_embeddings")) settings.model.set("tied", true);
   expect(said, settings, "hidden_act", {"silu"}, "the MLP's activation is SiLU");
@@ -105,6 +88,40 @@ void read_llama(Said& said, Settings& settings) {
     expect(said, settings, name, {"false"}, "llama has no biases");
   expect(said, settings, "attention_dropout", {"0.0", "0"}, "llama has no dropout");
 }
+
+/// Values of transformers' names as our keys of a family.
+struct Names {
+  std::string family;
+  std::map<std::string, std::string> keys;  ///< theirs, ours
+  void (*read)(Said&, Settings&);           ///< all but keys
+  bool qk_norm = false;
+};
+
+const std::map<std::string, Names> models = [] {
+  using Keys = std::map<std::string, std::string>;
+  const Keys sizes = {{"num_hidden_layers", "layers"},
+                      {"hidden_size", "hidden"},
+                      {"num_attention_heads", "heads"},
+                      {"max_position_embeddings", "sequence"},
+                      {"vocab_size", "vocabulary"}};
+  const auto with = [](Keys keys, const Keys& more) {
+    keys.insert(more.begin(), more.end());
+    return keys;
+  };
+  const Keys bert = with(sizes, {{"intermediate_size", "intermediate"}});
+  const Keys llama = with(bert, {{"num_key_value_heads", "kv_heads"}});
+  const Keys mixtral =
+      with(llama, {{"num_local_experts", "experts"}, {"num_experts_per_tok", "experts_per_token"}});
+  const Keys opt = with(sizes, {{"ffn_dim", "intermediate"}});
+  const Keys gpt2 = {{"n_layer", "layers"},       {"n_embd", "hidden"},
+                     {"n_head", "heads"},         {"n_inner", "intermediate"},
+                     {"n_positions", "sequence"}, {"vocab_size", "vocabulary"}};
+  return std::map<std::string, Names>{
+      {"llama", {"llama", llama, &read_llama}},     {"mistral", {"llama", llama, &read_llama}},
+      {"mixtral", {"llama", mixtral, &read_llama}}, {"qwen3", {"llama", llama, &read_llama, true}},
+      {"gpt2", {"gpt", gpt2, &read_gpt}},           {"opt", {"gpt", opt, &read_gpt}},
+      {"bert", {"bert", bert, &read_bert}}};
+}();
 
 Settings read(const std::string& text, const std::string& file) {
   Said said = Said::json(text, file);
@@ -122,7 +139,7 @@ Settings read(const std::string& text, const std::string& file) {
   for (const auto& [theirs, ours] : names.keys) {
     if (const auto value = said.number(theirs)) settings.model.set(ours, *value);
   }
-  names.family == "gpt" ? read_gpt(said, settings) : read_llama(said, settings);
+  names.read(said, settings);
   expect(said, settings, "gradient_checkpointing", {"false"}, "say it as \"recompute\"");
   expect(said, settings, "layerdrop", {"0.0", "0"}, "no layer is left out");
   const auto hidden = said.number("hidden_size"), heads = said.number("num_attention_heads");

@@ -1,4 +1,5 @@
-// Arguments of Megatron-LM's pretrain_gpt.py (megatron/training/arguments.py), with torchrun's.
+// Arguments of Megatron-LM's pretrain_gpt.py, pretrain_bert.py and pretrain_t5.py
+// (megatron/training/arguments.py), with torchrun's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,12 +93,31 @@ constexpr Missing missing[] = {
     Missing{"decoder-*-pipeline-num-layers", "say it as \"layers_per_stage\""},
 };
 
+/// Which of its programs runs.
+enum class Network : std::uint8_t { gpt, bert, t5 };
+Network network_of(const std::string& text) {
+  const auto runs = [&](const char* program) { return text.find(program) != std::string::npos; };
+  if (runs("pretrain_bert.py")) return Network::bert;
+  return runs("pretrain_t5.py") ? Network::t5 : Network::gpt;
+}
+
 class Megatron {
  public:
-  explicit Megatron(const std::string& text) : words_(Said::arguments(text)) {}
+  explicit Megatron(const std::string& text)
+      : words_(Said::arguments(text)), network_(network_of(text)) {}
 
   Settings read() && {
-    read_model();
+    switch (network_) {
+      case Network::gpt:
+        read_gpt();
+        break;
+      case Network::bert:
+        read_bert();
+        break;
+      case Network::t5:
+        read_t5();
+        break;
+    }
     read_training();
     read_degrees();
     read_pipeline();
@@ -117,7 +137,7 @@ class Megatron {
 
   /// Where norms, positions, MLPs and biases are Llama's, it is one; any other is a GPT, whose keys
   /// say what differs from GPT-3.
-  void read_model() {
+  void read_gpt() {
     Json& model = settings_.model;
     const bool gated = words_.flag("swiglu");
     const bool rms = words_.take("normalization").value_or("LayerNorm") == "RMSNorm";
@@ -125,10 +145,7 @@ class Megatron {
     const bool biases = !words_.flag("disable-bias-linear");
     const bool llama = gated && rms && positions == "rotary" && !biases;
     model.set("family", llama ? "llama" : "gpt");
-    copy("num-layers", model, "layers");
-    copy("hidden-size", model, "hidden");
-    copy("num-attention-heads", model, "heads");
-    copy("seq-length", model, "sequence");
+    read_sizes();
     if (!llama) {
       if (rms) model.set("norm", "rms");
       if (positions != "learned") model.set("positions", positions);
@@ -140,13 +157,53 @@ class Megatron {
       }
     }
     read_width(gated);
-    read_attention();
+    read_keys();
+    read_attention(has_engine());
     read_vocabulary();
     if (const bool untied = words_.flag("untie-embeddings-and-output-weights"); untied == !llama)
       model.set("tied", !untied);
     read_dropout(llama);
     read_experts();
-    read_table_of_positions(positions == "learned");
+    read_table_of_positions(positions == "learned", "seq-length");
+  }
+
+  void read_sizes() {
+    copy("num-layers", settings_.model, "layers");
+    copy("hidden-size", settings_.model, "hidden");
+    copy("num-attention-heads", settings_.model, "heads");
+    copy("seq-length", settings_.model, "sequence");
+  }
+
+  /// examples/bert/pretrain_bert.py: of arguments that change a GPT none but these are read.
+  void read_bert() {
+    settings_.model.set("family", "bert").set("norms", "before");
+    read_sizes();
+    read_width(false);
+    read_attention(words_.take("spec").value_or("") != "local");
+    read_vocabulary();
+    read_dropout(false);
+    if (words_.flag("bert-no-binary-head")) settings_.model.set("next_sentence", false);
+    read_table_of_positions(true, "seq-length");
+  }
+
+  /// examples/t5/pretrain_t5.py, likewise.
+  void read_t5() {
+    Json& model = settings_.model;
+    model.set("family", "t5").set("kind", "megatron").set("activation", "gelu");
+    copy("num-layers", model, "layers");
+    copy("encoder-num-layers", model, "layers");
+    copy("decoder-num-layers", model, "decoder_layers");
+    copy("hidden-size", model, "hidden");
+    copy("num-attention-heads", model, "heads");
+    copy("kv-channels", model, "head_width");
+    copy("encoder-seq-length", model, "sequence");
+    copy("decoder-seq-length", model, "decoder_sequence");
+    read_width(false);
+    if (fuses_attention(has_engine()))
+      leave_out("attention-backend", "attention of an encoder and a decoder is computed in parts");
+    read_vocabulary();
+    read_dropout(false);
+    read_table_of_positions(true, "encoder-seq-length");
   }
 
   std::string read_positions() {
@@ -181,28 +238,55 @@ class Megatron {
                 "dropout is everywhere or nowhere, here everywhere");
   }
 
-  void read_table_of_positions(bool learned) {
+  void read_table_of_positions(bool learned, const std::string& sequence) {
     const auto positions = words_.take("max-position-embeddings");
     if (!positions) return;
-    if (!learned || positions == words_.take("seq-length")) {
+    if (!learned || positions == words_.take(sequence)) {
       settings_.no_matter.push_back("--max-position-embeddings " + *positions);
     } else {
       leave_out("max-position-embeddings", "the table of positions is as long as the sequence");
     }
   }
 
-  void read_attention() {
+  void read_keys() {
     const auto groups = words_.number("num-query-groups");
     if (words_.flag("group-query-attention") && groups) settings_.model.set("kv_heads", *groups);
     if (words_.flag("qk-layernorm")) settings_.model.set("qk_norm", true);
+  }
+
+  void read_attention(bool engine) {
+    settings_.model.set("attention", fuses_attention(engine) ? "fused" : "unfused");
+  }
+  [[nodiscard]] bool has_engine() {
+    return words_.take("transformer-impl").value_or("transformer_engine") != "local";
+  }
+
+  /// Is attention one kernel, where layers are Transformer Engine's (`engine`) or not? Proposes
+  /// stacks.
+  bool fuses_attention(bool engine) {
     const std::string backend = words_.take("attention-backend").value_or("");
     const bool asked = words_.flag("use-flash-attn") || backend == "flash" || backend == "fused";
-    const bool engine = words_.take("transformer-impl").value_or("transformer_engine") != "local";
     const bool fused = engine && (asked || (backend != "unfused" && backend != "local"));
     if (asked && !engine) leave_out("attention-backend", "local layers compute attention in parts");
-    settings_.model.set("attention", fused ? "fused" : "unfused");
     settings_.stacks = {"megatron-core-te", "megatron-lm-2022", "megatron-2019"};
     if (!engine) settings_.stacks.erase(settings_.stacks.begin());
+    return fused;
+  }
+
+  /// Entries of a tokenizer whose file is not said.
+  struct Tokenizer {
+    std::string_view name;
+    int entries;
+    std::string_view of;
+  };
+  [[nodiscard]] const Tokenizer& usual_tokenizer(const std::string& name) const {
+    static constexpr Tokenizer known[] = {{"", 50257, "GPT-2"},
+                                          {"Llama2Tokenizer", 32000, "Llama 2"},
+                                          {"BertWordPieceLowerCase", 30522, "uncased BERT"},
+                                          {"BertWordPieceCase", 28996, "cased BERT"}};
+    const std::string_view wanted = name.empty() && network_ != Network::gpt ? known[2].name : name;
+    const auto* const found = std::ranges::find(known, wanted, &Tokenizer::name);
+    return found == std::end(known) ? known[0] : *found;
   }
 
   /// As padded: megatron/training/tokenizer.
@@ -212,13 +296,13 @@ class Megatron {
     auto entries = words_.number("vocab-size");
     if (!entries) {
       const std::string tokenizer = words_.take("tokenizer-type").value_or("");
-      const bool llama = tokenizer == "Llama2Tokenizer";
-      if (!llama && !tokenizer.empty())
+      const Tokenizer& usual = usual_tokenizer(tokenizer);
+      if (usual.name != tokenizer && !tokenizer.empty())
         settings_.no_matter.push_back("--tokenizer-type " + tokenizer);
-      entries = llama ? 32000 : 50257;
+      entries = usual.entries + words_.number("vocab-extra-ids", 0).value_or(0);
       settings_.assumed.push_back(
-          {"--vocab-size", fmt::format("{}, as {}'s; it is in the tokenizer's files", *entries,
-                                       llama ? "Llama 2" : "GPT-2")});
+          {"--vocab-size",
+           fmt::format("{}, as {}'s; it is in the tokenizer's files", usual.entries, usual.of)});
     }
     settings_.model.set("vocabulary", (*entries + multiple - 1) / multiple * multiple);
   }
@@ -329,6 +413,7 @@ class Megatron {
   }
 
   Said words_;
+  Network network_;
   Settings settings_;
   double gradient_bytes_ = 4;
   int gpus_ = 0;  ///< 0: not said
@@ -336,13 +421,16 @@ class Megatron {
 
 bool is_megatron(const std::string& text) {
   const Said words = Said::arguments(text);
-  return words.has("num-layers") && words.has("hidden-size");
+  const bool layers = words.has("num-layers") || words.has("encoder-num-layers");
+  return layers && words.has("hidden-size");
 }
 
 }  // namespace
 
 Format megatron() {
-  return {"megatron", "arguments of Megatron-LM's pretrain_gpt.py, in a launch script or alone",
+  return {"megatron",
+          "arguments of Megatron-LM's pretrain_gpt.py, pretrain_bert.py or pretrain_t5.py, in a "
+          "launch script or alone",
           &is_megatron,
           [](const std::string& text, const std::string&) { return Megatron(text).read(); }};
 }

@@ -88,6 +88,18 @@ void sigmoid_gradient(In<T> dy, In<T> y, Out<T> dx) {
 }
 
 template <typename T>
+void tanh(In<T> x, Out<T> y) {
+  expect_size(static_cast<std::int64_t>(y.size()), x);
+  all_of<T>(y) = 2 * logistic(2 * all_of<T>(x)) - 1;
+}
+
+template <typename T>
+void tanh_gradient(In<T> dy, In<T> y, Out<T> dx) {
+  expect_size(static_cast<std::int64_t>(dx.size()), dy, y);
+  all_of<T>(dx) = all_of<T>(dy) * (1 - all_of<T>(y).square());
+}
+
+template <typename T>
 void swiglu(In<T> gate, In<T> up, Out<T> y) {
   expect_size(static_cast<std::int64_t>(y.size()), gate, up);
   all_of<T>(y) = all_of<T>(gate) * logistic(all_of<T>(gate)) * all_of<T>(up);
@@ -115,6 +127,8 @@ void swiglu_gradient(In<T> dy, In<T> gate, In<T> up, Out<T> dgate, Out<T> dup) {
   template void squared_relu_gradient<T>(In<T>, In<T>, Out<T>); \
   template void sigmoid<T>(In<T>, Out<T>);                      \
   template void sigmoid_gradient<T>(In<T>, In<T>, Out<T>);      \
+  template void tanh<T>(In<T>, Out<T>);                         \
+  template void tanh_gradient<T>(In<T>, In<T>, Out<T>);         \
   template void swiglu<T>(In<T>, In<T>, Out<T>);                \
   template void swiglu_gradient<T>(In<T>, In<T>, In<T>, Out<T>, Out<T>);
 STRATAGEM_FOR_ELEMENTS(INSTANTIATE)

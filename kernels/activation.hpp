@@ -47,6 +47,12 @@ void sigmoid(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);
 template <typename T>
 void sigmoid_gradient(const Stream& stream, DeviceIn<T> dy, DeviceIn<T> y, DeviceOut<T> dx);
 
+template <typename T>
+void tanh(In<T> x, Out<T> y);
+/// From the result y.
+template <typename T>
+void tanh_gradient(In<T> dy, In<T> y, Out<T> dx);
+
 /// y = x * sigmoid(x), a gated unit whose other factor is 1. On processors `swiglu` computes it.
 template <typename T>
 void silu(const Stream& stream, DeviceIn<T> x, DeviceOut<T> y);

@@ -54,7 +54,7 @@ std::optional<std::vector<OpId>> core_from(const Graph& graph, const Segment& se
 std::vector<std::vector<OpId>> attention_cores(const Graph& graph, const Segment& segment) {
   std::vector<std::vector<OpId>> cores;
   for (const OpId id : segment.forward) {
-    if (graph.operators[id].kind == OpKind::fused_attention) cores.push_back({id});
+    if (is_fused_attention(graph.operators[id])) cores.push_back({id});
     if (!makes_pairs(graph, graph.operators[id])) continue;
     if (auto core = core_from(graph, segment, id)) cores.push_back(std::move(*core));
   }

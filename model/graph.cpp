@@ -27,6 +27,10 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
 
 }  // namespace
 
+bool is_fused_attention(const Operator& op) {
+  return op.kind == OpKind::fused_attention || op.kind == OpKind::fused_attention_to_all;
+}
+
 std::vector<int> layers(const Graph& graph) {
   std::vector<int> result;
   for (std::size_t segment = 1; segment + 1 < graph.segments.size(); ++segment) {
@@ -38,7 +42,7 @@ std::vector<int> layers(const Graph& graph) {
 }
 
 Flops flops(const Graph& graph, const Operator& op) {
-  if (op.kind == OpKind::fused_attention) return attention_flops(graph, op);
+  if (is_fused_attention(op)) return attention_flops(graph, op);
   if (op.kind != OpKind::contraction) return {};
   // A fused dimension counts once, under its leading identifier.
   std::map<std::string, double> sizes;

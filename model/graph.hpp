@@ -31,12 +31,14 @@ enum class OpKind : std::uint8_t {
   masked_softmax,     ///< scales, masks and normalises scores; keys may begin before the queries
   causal_softmax,     ///< masks and normalises scores that nothing scales
   softmax,            ///< normalises along the last dimension
+  scaled_softmax,     ///< scales and normalises scores of tokens that see all others
   dropout,            ///< its mask is its second output
   attention_dropout,  ///< the same on attention probabilities, where frameworks draw other random
                       ///< numbers
   /// All of a causal attention core as one kernel that keeps no scores; its second output is the
   /// logarithm of every row's sum.
   fused_attention,
+  fused_attention_to_all,  ///< the same of tokens that see all others
   gelu,
   relu,
   squared_relu,
@@ -114,6 +116,9 @@ struct Graph {
   /// input of the first segment that it becomes}; no gradient goes back. The first pass gets zeros.
   std::vector<std::pair<TensorId, TensorId>> recycled;
 };
+
+/// Is it an attention core as one kernel, or a gradient of one?
+bool is_fused_attention(const Operator&);
 
 /// The segments between the first and the last, but for those that begin with an embedding: layers.
 std::vector<int> layers(const Graph&);

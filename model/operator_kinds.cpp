@@ -41,6 +41,7 @@ const std::vector<OperatorKind>& operator_kinds() {
       // Frameworks mask scores with the same kernels whether these scale them or not.
       {"causal_softmax", "softmax", "softmax", "", {{0, {dy, y(0)}}}, "masked_softmax"},
       row("softmax", "softmax", "FB", {{0, {dy, y(0)}}}),
+      row("scaled_softmax", "softmax", "FB", {{0, {dy, y(0)}}}),
       row("dropout", "dropout", "FB", {{0, {dy, y(1)}}}),
       row("attention_dropout", "dropout", "FB", {{0, {dy, y(1)}}}),
       {"fused_attention",
@@ -48,6 +49,12 @@ const std::vector<OperatorKind>& operator_kinds() {
        "attention_backward",
        "FB",
        {{0, attention}, {1, attention}, {2, attention}}},
+      {"fused_attention_to_all",
+       "attention",
+       "attention_backward",
+       "",
+       {{0, attention}, {1, attention}, {2, attention}},
+       "fused_attention"},
       row("gelu", "activation_function", "FB", {{0, {dy, x(0)}}}),
       row("relu", "activation_function", "FB", {{0, {dy, y(0)}}}),
       row("squared_relu", "activation_function", "FB", {{0, {dy, x(0)}}}),
@@ -72,6 +79,9 @@ const std::vector<OperatorKind>& operator_kinds() {
       row("bias_gradient", "reduction", "BW"),
       row("gradient_sum", "elementwise", "B"),
       row("optimizer_step", "optimizer", ""),
+      // Kinds that code finds by their names.
+      row("tanh", "activation_function", "FB", {{0, {dy, y(0)}}}),
+      row("first_token", "elementwise", "FB", {{0, {dy}}}),
   };
   return rows;
 }

@@ -10,9 +10,7 @@
 namespace stratagem::study {
 
 void check_attention(const Run& run, const JsonReader& model) {
-  const bool fused = std::ranges::any_of(run.graph->operators, [](const model::Operator& op) {
-    return op.kind == model::OpKind::fused_attention;
-  });
+  const bool fused = std::ranges::any_of(run.graph->operators, &model::is_fused_attention);
   const auto preferred = cost::preferred_attention(run.stack);
   const cost::Attentions& known = run.profile.kernels.attention;
   if (!fused || cost::chosen_attention(known, preferred) != known.end()) return;

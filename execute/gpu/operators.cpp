@@ -261,6 +261,11 @@ void fused_attention_gradient(const Work<T>& w) {
              w.out(0));
 }
 
+template <typename T>
+void any_fused_attention(const Work<T>& w) {
+  is_forward(w) ? fused_attention(w) : fused_attention_gradient(w);
+}
+
 // ---- the loss
 
 /// With the maximum at hand exponentials are added up and forgotten.
@@ -354,6 +359,7 @@ Runs<T> of_rows_and_heads() {
       {"layer_norm_scale_gradient", &scale_gradient<T>},
       {"masked_softmax", [](W w) { softmax(w, scale_of_scores(shapes_of(w.a)), true); }},
       {"causal_softmax", [](W w) { softmax(w, 1, true); }},
+      {"scaled_softmax", [](W w) { softmax(w, scale_of_scores(shapes_of(w.a)), false); }},
       {"softmax", [](W w) { softmax(w, 1, false); }},
       {"split_heads", &split_heads<T>},
       {"merge_heads",
@@ -361,8 +367,8 @@ Runs<T> of_rows_and_heads() {
       {"rotary", &rotary<T>},
       {"repeat", &repeat<T>},
       {"prepend", &prepend<T>},
-      {"fused_attention",
-       [](W w) { is_forward(w) ? fused_attention(w) : fused_attention_gradient(w); }},
+      {"fused_attention", &any_fused_attention<T>},
+      {"fused_attention_to_all", &any_fused_attention<T>},
   };
 }
 

@@ -87,8 +87,9 @@ kernels::Strided HeadRows::to_rows() const {
   return {.sizes = there.sizes, .from = there.to, .to = there.from};
 }
 
-/// What a rank has of the queries may be a part of all tokens: they see the keys up to the last of
-/// them. Log sums (batch, tokens, groups, heads of a group) tell how many heads lie in a row.
+/// What a rank has of the queries may be a part of all tokens: behind a causal mask they see the
+/// keys up to the last of them. Log sums (batch, tokens, groups, heads of a group) tell how many
+/// heads lie in a row.
 FusedAttention fused_attention_of(const Shapes& shapes) {
   const bool forward = shapes.is_forward();
   const Region& queries = *shapes.inputs[forward ? 0 : 1];
@@ -99,7 +100,9 @@ FusedAttention fused_attention_of(const Shapes& shapes) {
   const std::int64_t size = of_q[3] / of_sums[3];
   FusedAttention fused;
   fused.queries = {of_q[0], of_q[2] * of_sums[3], size, of_q[1], of_q[1]};
-  fused.keys = {of_k[0], of_k[2] * (of_k[3] / size), size, queries.mask.ranges[1].end, of_k[1]};
+  const bool causal = shapes.op.kind == model::OpKind::fused_attention;
+  const std::int64_t seen = causal ? queries.mask.ranges[1].end : of_k[1];
+  fused.keys = {of_k[0], of_k[2] * (of_k[3] / size), size, seen, of_k[1]};
   fused.sums = fused.queries;
   fused.sums.size = 1;
   fused.shape = {.batch = fused.queries.batch,
@@ -108,16 +111,19 @@ FusedAttention fused_attention_of(const Shapes& shapes) {
                  .queries = fused.queries.tokens,
                  .keys = fused.keys.tokens,
                  .size = size,
-                 .causal = true};
+                 .causal = causal};
   if (!forward) fused.gives = gives(shapes.graph, shapes.op);
   return fused;
 }
 
 std::vector<Execution> fused_attentions() {
-  Execution row =
-      computed("fused_attention", [](const auto& a) { a.is_forward() ? forward(a) : backward(a); });
-  row.refuses = &refusal_of_attention;
-  return {row};
+  std::vector<Execution> rows;
+  for (const char* kind : {"fused_attention", "fused_attention_to_all"}) {
+    rows.push_back(
+        computed(kind, [](const auto& a) { a.is_forward() ? forward(a) : backward(a); }));
+    rows.back().refuses = &refusal_of_attention;
+  }
+  return rows;
 }
 
 }  // namespace stratagem::execute

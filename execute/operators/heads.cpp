@@ -151,7 +151,7 @@ void relative_bias(const Application<T>& a) {
 /// heads in a row, as many as share the keys of one.
 std::int64_t head_size(const model::Graph& graph, const model::Operator& rotary) {
   const auto reads = [&](const model::Operator& op) {
-    return op.kind == OpKind::fused_attention && op.pass == model::Pass::forward &&
+    return is_fused_attention(op) && op.pass == model::Pass::forward &&
            op.inputs[0] == rotary.outputs[0];
   };
   const auto core = std::ranges::find_if(graph.operators, reads);

@@ -99,6 +99,15 @@ void silu(const Application<T>& a) {
                               kernels::Out<T>(unused));
 }
 
+Execution hyperbolic_tangent() {
+  Execution row = computed("tanh", [](const auto& a) {
+    a.is_forward() ? kernels::tanh(a.in(0), a.out(0))
+                   : kernels::tanh_gradient(a.in(0), a.in(1), a.out(0));
+  });
+  row.not_on_gpu = "tanh on a GPU";
+  return row;
+}
+
 template <typename T>
 void embedding(const Application<T>& a) {
   const auto [first, width] = lookup_of(shapes_of(a));
@@ -154,6 +163,7 @@ std::vector<Execution> pointwise() {
                  a.is_forward() ? kernels::sigmoid(a.in(0), a.out(0))
                                 : kernels::sigmoid_gradient(a.in(0), a.in(1), a.out(0));
                }),
+      hyperbolic_tangent(),
       computed("silu", [](const auto& a) { silu(a); }),
       computed("swiglu", [](const auto& a) { swiglu(a); }),
       computed("dropout", drops),

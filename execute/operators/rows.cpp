@@ -51,11 +51,11 @@ void masked_softmax(const Application<T>& a, double scale) {
 }
 
 template <typename T>
-void softmax(const Application<T>& a) {
+void softmax(const Application<T>& a, double scale) {
   const kernels::Rows rows = rows_of(*a.inputs[0]);
   if (a.op.pass == model::Pass::forward)
-    return kernels::softmax<T>(rows, 1, std::nullopt, a.in(0), a.out(0));
-  kernels::softmax_gradient<T>(rows, 1, a.in(0), a.in(1), a.out(0));
+    return kernels::softmax<T>(rows, scale, std::nullopt, a.in(0), a.out(0));
+  kernels::softmax_gradient<T>(rows, scale, a.in(0), a.in(1), a.out(0));
 }
 
 }  // namespace
@@ -85,7 +85,8 @@ std::vector<Execution> along_rows() {
       computed("masked_softmax",
                [](const auto& a) { masked_softmax(a, scale_of_scores(shapes_of(a))); }),
       computed("causal_softmax", [](const auto& a) { masked_softmax(a, 1); }),
-      computed("softmax", [](const auto& a) { softmax(a); }),
+      computed("softmax", [](const auto& a) { softmax(a, 1); }),
+      computed("scaled_softmax", [](const auto& a) { softmax(a, scale_of_scores(shapes_of(a))); }),
   };
 }
 

@@ -10,12 +10,16 @@
 namespace stratagem::lowering {
 namespace {
 
-/// The first causal softmax: its last two dimensions are queries and keys.
+/// The first causal softmax: its last two dimensions are queries and keys. No other may see all
+/// tokens.
 const model::Operator& causal_softmax(const strategies::Plan& plan) {
   const model::Graph& graph = plan.graph();
-  const auto found =
-      std::ranges::find(graph.operators, model::OpKind::masked_softmax, &model::Operator::kind);
-  if (found == graph.operators.end())
+  const auto of_kind = [&](model::OpKind kind) {
+    return std::ranges::find(graph.operators, kind, &model::Operator::kind);
+  };
+  const auto found = of_kind(model::OpKind::masked_softmax);
+  if (found == graph.operators.end() ||
+      of_kind(model::OpKind::scaled_softmax) != graph.operators.end())
     throw InputError("", plan.said.slices, "a model with causal attention that keeps its scores",
                      graph.name);
   return *found;

@@ -83,11 +83,12 @@ void set_attention_sizes(cost::Kernel& kernel, const model::Operator& op, const 
   kernel.n = k.at("t");
   kernel.k = k.at("d");
   kernel.batch = q.at("b") * q.at("g") * (q.at("e") / kernel.k);
+  kernel.to_all = op.kind == OpKind::fused_attention_to_all;
 }
 
 /// Of the products that the kernel computes: two forward; for the gradient of the queries three, of
 /// which one gives the scores again, for those of keys and values one each. It leaves out the tiles
-/// that the causal mask hides: half of all pairs of tokens, on the mean over ranks that divide
+/// that a causal mask hides: half of all pairs of tokens, on the mean over ranks that divide
 /// queries.
 Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
   const bool forward = op.pass == model::Pass::forward;
@@ -95,7 +96,7 @@ Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
   const int tokens = model::dimension_of(op.annotation->inputs[queries + 1], "t");
   const bool of_queries = model::dimension_of(op.annotation->outputs[0], "s") >= 0;
   const int products = forward ? 2 : of_queries ? 3 : 1;
-  constexpr double unmasked = 0.5;
+  const double unmasked = op.kind == OpKind::fused_attention ? 0.5 : 1;
   return Flops{2 * unmasked * products * product(inputs[queries]) *
                static_cast<double>(inputs[queries + 1][tokens])};
 }
@@ -135,7 +136,7 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
     if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], inputs[i]);
   }
   // One kernel reads all that the gradients of queries, keys and values need: a third each.
-  if (op.kind == OpKind::fused_attention && op.pass != model::Pass::forward) total = total / 3;
+  if (is_fused_attention(op) && op.pass != model::Pass::forward) total = total / 3;
   for (std::size_t i = 0; i < outputs.size(); ++i) count(op.outputs[i], outputs[i]);
   return std::max(Bytes{}, total + rule.extra_passes * largest_operand) + extra;
 }
@@ -163,7 +164,7 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     set_gemm_sizes(kernel, op, inputs, outputs);
     choose_cores(kernel, inputs, outputs, stack);
   }
-  if (op.kind == OpKind::fused_attention) {
+  if (is_fused_attention(op)) {
     kernel.flops = attention_flops(op, inputs);
     set_attention_sizes(kernel, op, inputs);
   }

@@ -53,6 +53,7 @@ Family with_frozen(Family family) {
 STRATAGEM_TABLE(families, Family,
     gpt_family,
     llama_family,
+    bert_family,
     t5_family,
     evoformer_family)
 // clang-format on

@@ -6,17 +6,17 @@
 
 #include "model/zoo/all.hpp"
 #include "model/zoo/decoder.hpp"
-#include "model/zoo/decoder_options.hpp"
 #include "model/zoo/fused_attention.hpp"
 #include "model/zoo/prefix.hpp"
+#include "model/zoo/transformer_options.hpp"
 
 namespace stratagem::model {
 
 Graph gpt(const GptConfig& c) {
   const GptVariant& variant = c.variant;
   const Bias bias = variant.biases ? Bias::added : Bias::none;
-  return decoder({.name = "gpt",
-                  .layers = c.layers,
+  return decoder("gpt",
+                 {.layers = c.layers,
                   .hidden = c.hidden,
                   .sequence = c.sequence,
                   .vocabulary = c.vocabulary,
@@ -34,15 +34,14 @@ Graph gpt(const GptConfig& c) {
                   .mlp = {.inner = c.intermediate > 0 ? c.intermediate : 4 * c.hidden,
                           .activation = c.activation,
                           .bias = bias},
-                  .experts = c.experts,
-                  .head = {.tied = c.tied, .fused_loss = variant.fused_loss}});
+                  .experts = c.experts},
+                 {.tied = c.tied, .fused_loss = variant.fused_loss});
 }
 
 namespace {
 
 void complete_gpt(GptConfig& c, const JsonReader& config) {
-  if (c.hidden % c.heads != 0)
-    config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden));
+  check_heads(config, c);
   if (c.variant.kv_heads > 0 && c.heads % c.variant.kv_heads != 0)
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
   if (c.variant.kv_heads == c.heads) c.variant.kv_heads = 0;  // as if it were not said
@@ -59,14 +58,8 @@ Family gpt_family() {
   const auto size = whole(1, 10'000'000);
   return family_of<C>(
       "gpt", "GPT-2, GPT-3, OPT, Nemotron, mixtures of experts: every choice of a decoder is a key",
-      with_experts<C>(
-          {{"layers", &C::layers, whole(1, 10'000), "layers", must_be_there},
-           {"hidden", &C::hidden, size, "hidden size", must_be_there},
-           {"heads", &C::heads, size, "heads of every attention; divides `hidden`", must_be_there},
-           {"sequence", &C::sequence, size, "tokens of a sample", must_be_there},
-           {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
-            must_be_there},
-           {"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
+      with_experts(with_sizes<C>(
+          {{"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
             "4 x `hidden`"},
            {"activation", &C::activation,
             choice<OpKind>({{"gelu", OpKind::gelu},
@@ -92,7 +85,7 @@ Family gpt_family() {
            fused_attention_option<C>(&C::fused_attention),
            {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
            fused_loss_option<C>(of_variant(&V::fused_loss)),
-           prefix_option(&C::prefix)}),
+           prefix_option(&C::prefix)})),
       &complete_gpt, &gpt);
 }
 

@@ -6,15 +6,15 @@
 
 #include "model/zoo/all.hpp"
 #include "model/zoo/decoder.hpp"
-#include "model/zoo/decoder_options.hpp"
 #include "model/zoo/fused_attention.hpp"
 #include "model/zoo/prefix.hpp"
+#include "model/zoo/transformer_options.hpp"
 
 namespace stratagem::model {
 
 Graph llama(const LlamaConfig& c) {
-  return decoder({.name = "llama",
-                  .layers = c.layers,
+  return decoder("llama",
+                 {.layers = c.layers,
                   .hidden = c.hidden,
                   .sequence = c.sequence,
                   .vocabulary = c.vocabulary,
@@ -32,15 +32,14 @@ Graph llama(const LlamaConfig& c) {
                   .mlp = {.inner = c.intermediate,
                           .activation = c.fused.swiglu ? OpKind::swiglu : OpKind::silu,
                           .bias = Bias::none},
-                  .experts = c.experts,
-                  .head = {.tied = c.tied, .fused_loss = c.fused.loss}});
+                  .experts = c.experts},
+                 {.tied = c.tied, .fused_loss = c.fused.loss});
 }
 
 namespace {
 
 void complete_llama(LlamaConfig& c, const JsonReader& config) {
-  if (c.hidden % c.heads != 0)
-    config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden));
+  check_heads(config, c);
   if (c.kv_heads == 0) c.kv_heads = c.heads;
   if (c.heads % c.kv_heads != 0)
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
@@ -60,14 +59,8 @@ Family llama_family() {
   const auto fused = choice<bool>({{"unfused", false}, {"fused", true}});
   return family_of<C>(
       "llama", "Llama 1 to 3, Mixtral, Qwen3: RMS norms, rotary positions, gated MLPs",
-      with_experts<C>(
-          {{"layers", &C::layers, whole(1, 10'000), "layers", must_be_there},
-           {"hidden", &C::hidden, size, "hidden size", must_be_there},
-           {"heads", &C::heads, size, "heads of every attention; divides `hidden`", must_be_there},
-           {"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
-            must_be_there},
-           {"sequence", &C::sequence, size, "tokens of a sample", must_be_there},
-           {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
+      with_experts(with_sizes<C>(
+          {{"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
             must_be_there},
            kv_heads_option<C>(&C::kv_heads),
            qk_norm_option<C>(&C::qk_norm),
@@ -80,7 +73,7 @@ Family llama_family() {
             "one kernel that keeps both halves of its input, or silu and product, which keep a "
             "tensor more"},
            fused_loss_option<C>(of_fused(&F::loss)),
-           prefix_option(&C::prefix)}),
+           prefix_option(&C::prefix)})),
       &complete_llama, &llama);
 }
 

@@ -16,6 +16,11 @@ const std::vector<Preset>& presets() {
       {"gpt-3-175b", "GPT-3's largest: 175B parameters",
        R"({"family": "gpt", "layers": 96, "hidden": 12288, "heads": 96, "sequence": 2048,
            "vocabulary": 50257})"},
+      // Devlin et al., BERT, arXiv:1810.04805, section 3; the vocabulary is that of the released
+      // uncased model.
+      {"bert-large", "BERT's larger one: 336M parameters",
+       R"({"family": "bert", "layers": 24, "hidden": 1024, "heads": 16, "sequence": 512,
+           "vocabulary": 30522})"},
       // Touvron et al., Llama 2, arXiv:2307.09288; widths from the released config.json files.
       {"llama-2-7b", "Llama 2 7B: 6.74B parameters",
        R"({"family": "llama", "layers": 32, "hidden": 4096, "heads": 32,

@@ -1,6 +1,7 @@
 // Builds the T5 graph from its configuration.
 #include "model/zoo/t5.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "model/zoo/all.hpp"
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/dropout.hpp"
+#include "model/zoo/mlp.hpp"
+#include "model/zoo/norm.hpp"
+#include "model/zoo/transformer.hpp"
 
 namespace stratagem::model {
 namespace {
@@ -21,8 +25,7 @@ std::int64_t inner_width_of(const T5Config& c) { return c.heads * head_width_of(
 /// Encoder or decoder: how long its sequence is, and how its tokens see each other.
 struct Stack {
   std::int64_t sequence = 0;
-  OpKind softmax = OpKind::softmax;
-  OpKind bias = OpKind::relative_bias;
+  bool causal = false;
   TensorId biases = -1;  ///< table by bucket and head; made by the first layer
 };
 
@@ -38,6 +41,9 @@ class T5 {
   Graph build() && {
     build_.begin_segment("embedding");
     word_table_ = build_.parameter("words", {c_.vocabulary, c_.hidden}, c_.type);
+    if (megatron())
+      position_table_ = build_.parameter(
+          "positions", {std::max(c_.sequence, c_.decoder_sequence), c_.hidden}, c_.type);
     const TensorId encoded = encoder(embedded("tokens", c_.sequence));
     return std::move(build_).finish(head(decoder(encoded)));
   }
@@ -46,6 +52,8 @@ class T5 {
   TensorId activation(const std::string& name, std::vector<std::int64_t> shape) {
     return build_.tensor(name, std::move(shape), c_.type, Role::activation);
   }
+  [[nodiscard]] bool megatron() const { return c_.kind == T5Kind::megatron; }
+
   /// Of `width` numbers for every token, as many tokens as x has.
   TensorId states(const std::string& name, TensorId x, std::int64_t width) {
     return activation(name, {c_.batch, build_[x].shape[1], width});
@@ -56,7 +64,20 @@ class T5 {
     const TensorId words = activation(name + ".rows", {c_.batch, sequence, c_.hidden});
     build_.add(OpKind::embedding, name + ".lookup", "b s, vocabulary+ h -> b s h",
                {tokens, word_table_}, {words});
-    return dropout(name + ".dropout", words, "b s h");
+    return dropout(name + ".dropout", megatron() ? placed(name, words) : words, "b s h");
+  }
+
+  /// Adds the rows of the tokens' positions.
+  TensorId placed(const std::string& name, TensorId words) {
+    const std::vector<std::int64_t> shape = build_[words].shape;
+    const TensorId positions =
+        build_.tensor(name + ".positions", {shape[0], shape[1]}, DataType::int64, Role::input);
+    const TensorId rows = activation(name + ".position_rows", shape);
+    build_.add(OpKind::embedding, name + ".positions.lookup", "b s, positions^ h -> b s h",
+               {positions, position_table_}, {rows});
+    const TensorId sum = activation(name + ".placed", shape);
+    build_.add(OpKind::add, name + ".add_positions", "b s h, b s h -> b s h", {words, rows}, {sum});
+    return sum;
   }
 
   TensorId encoder(TensorId x) {
@@ -65,13 +86,16 @@ class T5 {
       build_.begin_segment("encoder." + std::to_string(layer));
       x = feed_forward(self_attention(stack, x));
     }
-    return dropout("final_dropout", norm("final_norm", x), "b s h");
+    return normed_last(x);
+  }
+
+  TensorId normed_last(TensorId x) {
+    const TensorId y = norm("final_norm", x);
+    return megatron() ? y : dropout("final_dropout", y, "b s h");
   }
 
   TensorId decoder(TensorId encoded) {
-    Stack stack{.sequence = c_.decoder_sequence,
-                .softmax = OpKind::causal_softmax,
-                .bias = OpKind::causal_relative_bias};
+    Stack stack{.sequence = c_.decoder_sequence, .causal = true};
     build_.begin_segment("decoder.embedding");
     TensorId x = embedded("tokens", c_.decoder_sequence);
     for (std::int64_t layer = 0; layer < c_.decoder_layers; ++layer) {
@@ -91,21 +115,12 @@ class T5 {
   }
 
   TensorId norm(const std::string& name, TensorId x) {
-    const TensorId scale = build_.parameter(name + ".scale", {c_.hidden}, c_.type);
-    const TensorId y = states(name + ".out", x, c_.hidden);
-    // Reciprocal root mean square of every token, in fp32.
-    const TensorId statistics = build_.tensor(
-        name + ".statistics", {c_.batch, build_[x].shape[1], 1}, DataType::fp32, Role::statistic);
-    build_.add(OpKind::rms_norm, name, "b s h^, h^ -> b s h^, b s one^", {x, scale},
-               {y, statistics});
-    return y;
+    return model::norm(build_, megatron() ? OpKind::layer_norm : OpKind::rms_norm, name, x);
   }
 
-  TensorId linear(const std::string& name, TensorId x, std::int64_t in, std::int64_t out) {
-    const TensorId weight = build_.parameter(name + ".weight", {out, in}, c_.type);
-    const TensorId y = states(name + ".out", x, out);
-    build_.add(OpKind::contraction, name, "b s k+, n k+ -> b s n", {x, weight}, {y});
-    return y;
+  TensorId linear(const std::string& name, TensorId x, std::int64_t out) {
+    return model::linear(build_, tokens(c_.batch, build_[x].shape[1]), name, x, out,
+                         megatron() ? Bias::added : Bias::none);
   }
 
   TensorId dropout(const std::string& name, TensorId x, const std::string& dims,
@@ -137,22 +152,28 @@ class T5 {
 
   TensorId self_attention(Stack& stack, TensorId x) {
     const std::int64_t inner = inner_width_of(c_);
-    const TensorId qkv = linear("attention.qkv", norm("attention_norm", x), c_.hidden, 3 * inner);
+    const TensorId qkv = linear("attention.qkv", norm("attention_norm", x), 3 * inner);
     const std::vector<TensorId> heads =
         heads_of("attention.split_heads", qkv, {"attention.q", "attention.k", "attention.v"});
-    const TensorId merged = core("attention", {heads[0], heads[1], heads[2]}, stack.softmax,
-                                 c_.bias_buckets > 0 ? biases(stack) : -1);
-    return residual("attention", linear("attention.projection", merged, inner, c_.hidden), x);
+    const TensorId merged =
+        core("attention", {heads[0], heads[1], heads[2]}, softmax_of(stack.causal),
+             c_.bias_buckets > 0 ? biases(stack) : -1);
+    return residual("attention", linear("attention.projection", merged, c_.hidden), x);
+  }
+
+  [[nodiscard]] OpKind softmax_of(bool causal) const {
+    if (megatron()) return causal ? OpKind::masked_softmax : OpKind::scaled_softmax;
+    return causal ? OpKind::causal_softmax : OpKind::softmax;
   }
 
   TensorId cross_attention(TensorId encoded, TensorId x) {
     const std::int64_t inner = inner_width_of(c_);
-    const TensorId q = linear("cross.q", norm("cross_norm", x), c_.hidden, inner);
+    const TensorId q = linear("cross.q", norm("cross_norm", x), inner);
     const std::vector<TensorId> queries = heads_of("cross.split_queries", q, {"cross.q"});
-    const TensorId kv = linear("cross.kv", encoded, c_.hidden, 2 * inner);
+    const TensorId kv = linear("cross.kv", encoded, 2 * inner);
     const std::vector<TensorId> keys = heads_of("cross.split_keys", kv, {"cross.k", "cross.v"});
-    const TensorId merged = core("cross", {queries[0], keys[0], keys[1]}, OpKind::softmax, -1);
-    return residual("cross", linear("cross.projection", merged, inner, c_.hidden), x);
+    const TensorId merged = core("cross", {queries[0], keys[0], keys[1]}, softmax_of(false), -1);
+    return residual("cross", linear("cross.projection", merged, c_.hidden), x);
   }
 
   /// Of a stack's table, for all pairs of its tokens.
@@ -161,7 +182,8 @@ class T5 {
       stack.biases = build_.parameter("attention.biases", {c_.bias_buckets, c_.heads}, c_.type);
     const TensorId bias =
         activation("attention.bias.out", {c_.heads, stack.sequence, stack.sequence});
-    build_.add(stack.bias, "attention.bias", "buckets^ heads -> heads s t", {stack.biases}, {bias});
+    build_.add(stack.causal ? OpKind::causal_relative_bias : OpKind::relative_bias,
+               "attention.bias", "buckets^ heads -> heads s t", {stack.biases}, {bias});
     return bias;
   }
 
@@ -198,13 +220,15 @@ class T5 {
 
   TensorId feed_forward(TensorId x) {
     const TensorId normed = norm("mlp_norm", x);
-    const TensorId bent = c_.gated ? gate(normed) : bend(OpKind::relu, normed, "mlp.fc1");
-    const TensorId kept = dropout("mlp.dropout", bent, "b s n");
-    return residual("mlp", linear("mlp.fc2", kept, c_.intermediate, c_.hidden), x);
+    const OpKind plain = c_.mlp == T5Mlp::relu ? OpKind::relu : OpKind::gelu;
+    const TensorId bent =
+        c_.mlp == T5Mlp::gated_gelu ? gate(normed) : bend(plain, normed, "mlp.fc1");
+    const TensorId kept = megatron() ? bent : dropout("mlp.dropout", bent, "b s n");
+    return residual("mlp", linear("mlp.fc2", kept, c_.hidden), x);
   }
 
   TensorId bend(OpKind kind, TensorId x, const std::string& matrix) {
-    const TensorId up = linear(matrix, x, c_.hidden, c_.intermediate);
+    const TensorId up = linear(matrix, x, c_.intermediate);
     const TensorId bent = states("mlp." + to_text(kind) + ".out", x, c_.intermediate);
     build_.add(kind, "mlp." + to_text(kind), "b s n -> b s n", {up}, {bent});
     return bent;
@@ -212,7 +236,7 @@ class T5 {
 
   TensorId gate(TensorId x) {
     const TensorId bent = bend(OpKind::gelu, x, "mlp.gate");
-    const TensorId up = linear("mlp.fc1", x, c_.hidden, c_.intermediate);
+    const TensorId up = linear("mlp.fc1", x, c_.intermediate);
     const TensorId gated = states("mlp.gated.out", x, c_.intermediate);
     build_.add(OpKind::multiply, "mlp.gated", "b s n, b s n -> b s n", {bent, up}, {gated});
     return gated;
@@ -220,19 +244,18 @@ class T5 {
 
   TensorId head(TensorId x) {
     build_.begin_segment("head");
-    const TensorId y = dropout("final_dropout", norm("final_norm", x), "b s h");
     const TensorId table =
         c_.tied ? word_table_
                 : build_.parameter("logits.weight", {c_.vocabulary, c_.hidden}, c_.type);
-    const TensorId logits = states("logits", x, c_.vocabulary);
-    build_.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary", {y, table},
-               {logits});
-    return cross_entropy(build_, logits, "b s", "vocabulary");
+    const TensorId all = logits(build_, normed_last(x), table);
+    const bool biased = megatron() && c_.tied;
+    return cross_entropy(build_, biased ? with_bias(build_, all) : all, "b s", "vocabulary");
   }
 
   const T5Config& c_;
   Builder build_;
   TensorId word_table_ = -1;
+  TensorId position_table_ = -1;  ///< Megatron-LM's, of both sequences
 };
 
 }  // namespace
@@ -250,6 +273,10 @@ void complete_t5(T5Config& c, const JsonReader& config) {
     config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden) + ", or head_width");
   if (c.bias_buckets % 4 != 0)
     config.at("bias_buckets").fail("a multiple of 4 (0: no biases by distance)");
+  if (c.kind == T5Kind::published) return;
+  if (const auto buckets = config.find("bias_buckets"); buckets && c.bias_buckets > 0)
+    buckets->fail("0: Megatron-LM's T5 has learned positions");
+  c.bias_buckets = 0;
 }
 
 }  // namespace
@@ -258,7 +285,8 @@ Family t5_family() {
   using C = T5Config;
   const auto size = whole(1, 10'000'000);
   return family_of<C>(
-      "t5", "T5's encoder and decoder: RMS norms, biases by distance",
+      "t5",
+      "T5's encoder and decoder, as published (RMS norms, biases by distance) or as Megatron-LM's",
       {{"layers", &C::layers, whole(1, 10'000), "layers of the encoder", must_be_there},
        {"decoder_layers", &C::decoder_layers, whole(1, 10'000),
         "layers of the decoder; stages of a pipeline count both as one row, the encoder's first",
@@ -273,8 +301,13 @@ Family t5_family() {
        {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
         must_be_there},
        {"head_width", &C::head_width, size, "width of a head", "`hidden` / `heads`"},
-       {"activation", &C::gated, choice<bool>({{"relu", false}, {"gated-gelu", true}}),
-        "of the MLP: T5, T5 1.1"},
+       {"kind", &C::kind,
+        choice<T5Kind>({{"published", T5Kind::published}, {"megatron", T5Kind::megatron}}),
+        "as published, or Megatron-LM's: layer norms, biases, learned positions, scaled scores"},
+       {"activation", &C::mlp,
+        choice<T5Mlp>(
+            {{"relu", T5Mlp::relu}, {"gelu", T5Mlp::gelu}, {"gated-gelu", T5Mlp::gated_gelu}}),
+        "of the MLP: T5, Megatron-LM's T5, T5 1.1"},
        {"tied", &C::tied, flag(),
         "logits use the word embedding, or a table of their own (T5 1.1); the decoder's embedding "
         "is the encoder's"},

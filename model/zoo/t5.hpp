@@ -7,6 +7,14 @@
 
 namespace stratagem::model {
 
+/// What an MLP does between its matrices. Gated: T5 1.1.
+enum class T5Mlp : std::uint8_t { relu, gelu, gated_gelu };
+
+/// As published, or as Megatron-LM has it: layer norms, biases of linear layers and of the logits,
+/// learned positions, scores that are scaled, and dropout neither within MLPs nor after the final
+/// norms.
+enum class T5Kind : std::uint8_t { published, megatron };
+
 /// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.
 struct T5Config {
   std::int64_t layers = 0;  ///< of the encoder
@@ -20,10 +28,12 @@ struct T5Config {
   std::int64_t vocabulary = 0;  ///< as padded for the run
   std::int64_t batch = 1;
   DataType type = DataType::bf16;
-  bool gated = false;   ///< MLPs are gated gelus (T5 1.1), else relus
+  T5Mlp mlp = T5Mlp::relu;
+  T5Kind kind = T5Kind::published;
   bool tied = true;     ///< logits use the word embedding; else a table of their own (T5 1.1)
   bool dropout = true;  ///< where T5 has it: see t5()
-  std::int64_t bias_buckets = 32;  ///< of distances, see kernels/relative_bias.hpp; 0: no biases
+  std::int64_t bias_buckets = 32;  ///< of distances, see kernels/relative_bias.hpp; 0: no biases.
+                                   ///< Megatron-LM's has none
   friend bool operator==(const T5Config&, const T5Config&) = default;
 };
 
@@ -38,7 +48,8 @@ struct T5Config {
 /// final norms. The last encoder layer also has the encoder's final norm, the first decoder layer
 /// the decoder's embedding, of the encoder's table. Scores of the two self-attentions get a learned
 /// bias by head and distance. Source: Raffel et al., J. Machine Learning Research 21(140), 2020,
-/// arXiv:1910.10683, section 2.1; gated and untied: Shazeer, arXiv:2002.05202.
+/// arXiv:1910.10683, section 2.1; gated and untied: Shazeer, arXiv:2002.05202. Megatron-LM's:
+/// core/models/T5/t5_model.py, whose table of positions is as long as the longer sequence.
 ///
 /// What differs from the published model:
 ///   every layer looks up its stack's biases again, where T5 does so once and keeps them for all;

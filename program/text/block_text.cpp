@@ -37,6 +37,7 @@ std::string text_of(const cost::Kernel& kernel) {
   if (kernel.alignment > 0) more += fmt::format(" aligned to {} B", kernel.alignment);
   if (kernel.pieces > 1) more += fmt::format(" one of {} pieces", kernel.pieces);
   if (kernel.spared > 0) more += fmt::format(" spares {} multiprocessors", kernel.spared);
+  if (kernel.to_all) more += " to all";
   return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}{}", cost::to_text(kernel.kind),
                      model::to_text(kernel.type), kernel.batch, kernel.m, kernel.n, kernel.k,
                      kernel.flops.value, kernel.traffic.value, kernel.launches,

@@ -19,9 +19,10 @@ class TensorDivision {
  public:
   TensorDivision(const model::Graph& graph, const Options& options)
       : graph_(graph), options_(options) {
-    for (const Operator& op : graph.operators) {
-      const bool cuts = op.kind == OpKind::split_heads && op.pass == model::Pass::forward;
-      if (cuts) cut_into_heads_.insert(op.inputs[0]);
+    for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
+      if (op->pass != model::Pass::forward) continue;
+      const bool biases = op->kind == OpKind::bias_add && cut_into_heads_.contains(op->outputs[0]);
+      if (biases || op->kind == OpKind::split_heads) cut_into_heads_.insert(op->inputs[0]);
     }
   }
 
@@ -49,7 +50,8 @@ class TensorDivision {
       const std::string dim = op.annotation->inputs[0][incoming->second].identifiers.front();
       return model::may_split(*op.annotation, dim) ? dim : "";
     }
-    if (op.kind == OpKind::embedding) return "vocabulary";
+    if (op.kind == OpKind::embedding)
+      return model::may_split(*op.annotation, "vocabulary") ? "vocabulary" : "";
     if (is_bias_by_distance(op)) return "heads";
     return op.kind == OpKind::contraction ? columns(op) : "";
   }
@@ -98,10 +100,10 @@ class TensorDivision {
 
   const model::Graph& graph_;
   const Options& options_;
-  std::set<TensorId> cut_into_heads_;
-  std::set<TensorId> partial_;       ///< activations of which every rank has a partial sum
-  std::map<TensorId, int> divided_;  ///< by activation: its dimension that Megatron-LM divides
-  std::map<TensorId, int> tables_;   ///< by parameter: its divided dimension, -1 if whole
+  std::set<TensorId> cut_into_heads_;  ///< and products to which a bias is added before
+  std::set<TensorId> partial_;         ///< activations of which every rank has a partial sum
+  std::map<TensorId, int> divided_;    ///< by activation: its dimension that Megatron-LM divides
+  std::map<TensorId, int> tables_;     ///< by parameter: its divided dimension, -1 if whole
 };
 
 /// op-trans, operator by operator: the token table along the vocabulary; QKV and fc1 by columns, so

@@ -1,18 +1,15 @@
 // Plans compute what one device computes: gradients of the first iteration and losses of three.
+#include "tests/execute/agreement.hpp"
+
 #include <array>
 #include <string>
 
 #include "model/zoo/llama.hpp"
-#include "model/zoo/t5.hpp"
 #include "program/program_text.hpp"
 #include "tests/catch.hpp"
-#include "tests/execute/trained.hpp"
-#include "tests/sanitized.hpp"
 
 namespace stratagem::execute::agreement_test {
 namespace {
-
-constexpr int micro_batches = 4;
 
 model::GptConfig tiny() {
   return {.layers = 4, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 24, .batch = 4};
@@ -52,29 +49,6 @@ const model::Graph& tiny_llama(bool shared_keys) {
   };
   static const model::Graph own = build(4), shared = build(2);
   return shared_keys ? shared : own;
-}
-
-/// Two layers of an encoder, two of a decoder, sequences of different lengths; gated or not, tied
-/// or not.
-const model::Graph& tiny_t5(bool newer) {
-  const auto build = [](bool is_newer) {
-    model::T5Config config;
-    config.layers = config.decoder_layers = 2;
-    config.hidden = 16;
-    config.heads = 4;
-    config.head_width = is_newer ? 2 : 4;
-    config.intermediate = 24;
-    config.sequence = 12;
-    config.decoder_sequence = 8;
-    config.vocabulary = 24;
-    config.batch = 4;
-    config.gated = is_newer;
-    config.tied = !is_newer;
-    config.bias_buckets = 8;
-    return model::t5(config);
-  };
-  static const model::Graph older = build(false), younger = build(true);
-  return newer ? younger : older;
 }
 
 /// Three trained keys and values before the tokens' in each layer, all else frozen.
@@ -131,18 +105,6 @@ const model::Graph& tiny_mixture(Mixture mixture) {
   };
   static const std::array graphs = {llama(true), llama(false), gpt()};
   return graphs[static_cast<std::size_t>(mixture)];
-}
-
-/// With sanitizers it runs every third strategy only.
-void check_agreement(const model::Graph& graph, const std::string& strategy) {
-  static std::size_t number = 0;
-  if (number++ % stride(3) != 0) return;
-  CAPTURE(strategy);
-  static std::map<const model::Graph*, Trained> references;
-  if (!references.contains(&graph))
-    references.emplace(&graph, train<double>(planned(graph, "{}", micro_batches)));
-  const Trained& reference = references.at(&graph);
-  CHECK(distance(train<double>(planned(graph, strategy, micro_batches)), reference) <= 1e-9);
 }
 
 TEST_CASE("GPT under every kind of parallelism trains as on one device") {
@@ -355,34 +317,6 @@ TEST_CASE("mixtures of experts train as on one device") {
                R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "zb-h1"})",
                R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe"})",
                R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe-v"})"));
-}
-
-TEST_CASE("T5 trains as on one device") {
-  check_agreement(
-      tiny_t5(false),
-      GENERATE(
-          as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})", R"({"tensor": 4})",
-          R"({"tensor": 2, "sequence_parallel": true})", R"({"data": 2, "tensor": 2})",
-          R"({"context": 2})", R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2})",
-          R"({"zero": 3, "data": 2})", R"({"recompute": "full"})", R"({"recompute": "selective"})",
-          R"({"recompute": {"every": 2}})", R"({"coshard": {"attention": 2, "mlp": 4}})",
-          R"({"coshard": {"attention": 2, "mlp": 2}, "tensor": 2})",
-          R"({"pipeline": 2, "schedule": "gpipe"})", R"({"pipeline": 2, "schedule": "1f1b"})",
-          R"({"pipeline": 4, "schedule": "1f1b"})", R"({"pipeline": 2, "schedule": "zb-h1"})",
-          R"({"pipeline": 2, "schedule": "interleaved", "chunks": 2})",
-          R"({"pipeline": 2, "schedule": "1f1b", "recompute": "full"})",
-          R"({"pipeline": 2, "schedule": "1f1b", "zero": 1, "data": 2})",
-          R"({"pipeline": 2, "schedule": "1f1b", "zero": {"stage": 1, "prefetch": 1}, "data": 2})",
-          R"({"pipeline": 2, "schedule": "1f1b", "tensor": 2})",
-          R"({"pipeline": 2, "schedule": "zb-v"})", R"({"pipeline": 4, "schedule": "chimera"})",
-          R"({"pipeline": 2, "schedule": "dualpipe"})",
-          R"({"pipeline": 4, "schedule": "gpipe", "zero": 3, "data": 2})"));
-}
-
-TEST_CASE("a gated, untied T5 trains as on one device") {
-  check_agreement(tiny_t5(true), GENERATE(as<std::string>{}, R"({"data": 2, "tensor": 2})",
-                                          R"({"pipeline": 2, "schedule": "1f1b"})",
-                                          R"({"recompute": "full"})", R"({"zero": 3, "data": 2})"));
 }
 
 TEST_CASE("prefixes of a frozen GPT train as on one device") {

@@ -245,6 +245,48 @@ TEST_CASE("DeepSpeed adds gradients of bf16 up in fp32 without ZeRO, or where it
         "bf16-fp32-gradients");
 }
 
+TEST_CASE("BERT and T5 are read from their programs' arguments, BERT from its config.json, too") {
+  const std::string script =
+      "torchrun --nproc-per-node 8 pretrain_bert.py --num-layers 24 --hidden-size 1024 "
+      "--num-attention-heads 16 --seq-length 512 --max-position-embeddings 512 "
+      "--micro-batch-size 4 --global-batch-size 128 --bf16 --tensor-model-parallel-size 2 ";
+  const auto model = [&](const std::string& more) {
+    return run_of({script + more}, {"cluster.preset=dgx-a100"});
+  };
+  check(model("--attention-backend unfused --bert-no-binary-head"), "model",
+        R"({"family": "bert", "norms": "before", "layers": 24, "hidden": 1024, "heads": 16,
+            "sequence": 512, "attention": "unfused", "vocabulary": 30720, "dropout": true,
+            "next_sentence": false})");  // 30522 entries, padded to a multiple of 2 * 128
+  CHECK(model("").at("model").at("attention").text() == "fused");
+  CHECK(model("--spec local").at("model").at("attention").text() == "unfused");
+  CHECK(model("--tokenizer-type BertWordPieceCase").at("model").at("vocabulary").whole_number() ==
+        29184);
+  const JsonReader t5 = run_of(
+      {"torchrun --nproc-per-node 8 pretrain_t5.py --encoder-num-layers 12 --decoder-num-layers 10 "
+       "--hidden-size 768 --num-attention-heads 12 --kv-channels 64 --ffn-hidden-size 3072 "
+       "--encoder-seq-length 512 --decoder-seq-length 128 --max-position-embeddings 512 "
+       "--micro-batch-size 4 --global-batch-size 32 --bf16 --transformer-impl local "
+       "--tokenizer-type BertWordPieceCase --vocab-extra-ids 100"},
+      {"cluster.preset=dgx-a100"});
+  check(t5, "model",
+        R"({"family": "t5", "kind": "megatron", "activation": "gelu", "layers": 12,
+            "decoder_layers": 10, "hidden": 768, "heads": 12, "head_width": 64,
+            "intermediate": 3072, "sequence": 512, "decoder_sequence": 128,
+            "vocabulary": 29184, "dropout": true})");  // 28996 and 100, a multiple of 128
+  const Settings released = read(R"({"model_type": "bert", "num_hidden_layers": 24,
+    "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096,
+    "max_position_embeddings": 512, "vocab_size": 30522, "type_vocab_size": 2,
+    "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+    "position_embedding_type": "absolute"})");
+  CHECK(released.left_out.empty());
+  CHECK(members(JsonReader::from_text(released.model.text(), "model")) ==
+        members(JsonReader::from_text(
+            R"({"family": "bert", "layers": 24, "hidden": 1024, "heads": 16, "sequence": 512,
+                "intermediate": 4096, "vocabulary": 30522, "dropout": true,
+                "attention": "fused"})",
+            "expected")));
+}
+
 TEST_CASE(
     "heads of another width than their share are left out, and words that are no numbers refused") {
   const auto left_out = [](const std::string& head_dim) {

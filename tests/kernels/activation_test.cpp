@@ -21,7 +21,8 @@ std::vector<Bend<T>> bends() {
   return {{"gelu", gelu<T>, gelu_gradient<T>, false},
           {"relu", relu<T>, relu_gradient<T>, true},
           {"squared relu", squared_relu<T>, squared_relu_gradient<T>, false},
-          {"sigmoid", sigmoid<T>, sigmoid_gradient<T>, true}};
+          {"sigmoid", sigmoid<T>, sigmoid_gradient<T>, true},
+          {"tanh", tanh<T>, tanh_gradient<T>, true}};
 }
 
 template <typename T>

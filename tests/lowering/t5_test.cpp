@@ -137,10 +137,22 @@ TEST_CASE("interlaced T5s have a quarter of the tables on each of four ranks, ti
 }
 
 TEST_CASE("slices of tokens do not go with an encoder") {
-  const std::string why =
-      refusal([] { lowered(small_t5(), R"({"pipeline": 2, "token_slices": [8, 12]})", 2); });
-  CHECK(why.find("/strategy/token_slices") != std::string::npos);
-  CHECK(why.find("causal attention") != std::string::npos);
+  model::T5Config megatron{.layers = 2,
+                           .decoder_layers = 2,
+                           .hidden = 48,
+                           .heads = 8,
+                           .intermediate = 96,
+                           .sequence = 20,
+                           .decoder_sequence = 20,
+                           .vocabulary = 112,
+                           .kind = model::T5Kind::megatron,
+                           .bias_buckets = 0};
+  for (const model::Graph& graph : {small_t5(), model::t5(megatron)}) {
+    const std::string why =
+        refusal([&] { lowered(graph, R"({"pipeline": 2, "token_slices": [8, 12]})", 2); });
+    CHECK(why.find("/strategy/token_slices") != std::string::npos);
+    CHECK(why.find("causal attention") != std::string::npos);
+  }
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ TEST_CASE("kinds that code names are the first rows, in its order") {
   CHECK(to_text(OpKind::embedding) == "embedding");
   CHECK(to_text(OpKind::contraction) == "contraction");
   CHECK(to_text(OpKind::fused_attention) == "fused_attention");
+  CHECK(to_text(OpKind::scaled_softmax) == "scaled_softmax");
+  CHECK(to_text(OpKind::fused_attention_to_all) == "fused_attention_to_all");
   CHECK(to_text(OpKind::swiglu) == "swiglu");
   CHECK(to_text(OpKind::combine) == "combine");
   CHECK(to_text(OpKind::optimizer_step) == "optimizer_step");

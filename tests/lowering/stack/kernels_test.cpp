@@ -1,5 +1,6 @@
 // What kernels are asked to compute and move, by hand for small shapes, and what all of a program
 // compute, by published formulas.
+#include "model/zoo/bert.hpp"
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
@@ -63,6 +64,22 @@ TEST_CASE(
               Bytes{(queries + queries + 2 * keys + queries + sums) + (queries + 2 * keys)},
               1e-12));
   CHECK(forward.launches == 1);
+}
+
+TEST_CASE("a fused attention to all tokens computes all pairs, and is told from a causal one") {
+  const model::Graph graph = model::bert({.layers = 2,
+                                          .hidden = 48,
+                                          .heads = 8,
+                                          .sequence = 20,
+                                          .vocabulary = 56,
+                                          .batch = 3,
+                                          .fused_attention = true});
+  const Program program = lowered(graph, "{}");
+  const Block& block = block_of(program, 1, CellPass::forward);
+  CHECK(asked(block, "attention.core").flops == Flops{2 * 2 * b * s * s * h});
+  for (const Task& task : block.tasks) {
+    if (task.name.starts_with("attention.core")) CHECK(std::get<cost::Kernel>(task.work).to_all);
+  }
 }
 
 TEST_CASE(

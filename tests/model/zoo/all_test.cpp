@@ -184,7 +184,10 @@ TEST_CASE("a T5 is read from its sizes") {
         usual - 128);
   CHECK_THAT(refusal(sizes + R"(, "bias_buckets": 6})", "t5"),
              StartsWith("test.json: /bias_buckets: "));
-  CHECK_THAT(refusal(sizes + R"(, "activation": "gelu"})", "t5"),
+  CHECK_THAT(refusal(sizes + R"(, "kind": "megatron", "bias_buckets": 8})", "t5"),
+             StartsWith("test.json: /bias_buckets: "));
+  CHECK(refusal(sizes + R"(, "kind": "megatron"})", "t5").empty());
+  CHECK_THAT(refusal(sizes + R"(, "activation": "swiglu"})", "t5"),
              StartsWith("test.json: /activation: "));
 }
 

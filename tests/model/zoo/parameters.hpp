@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "model/zoo/bert.hpp"
 #include "model/zoo/evoformer.hpp"
 #include "model/zoo/gpt.hpp"
 #include "model/zoo/llama.hpp"
@@ -30,6 +31,16 @@ inline std::int64_t gpt_parameters(const GptConfig& c) {
          2 * c.layers * c.prefix * h;
 }
 
+/// Layers as a GPT's; tables (V + s + 2)h, and 2h of one more norm; of the words' head h^2 + h, 2h of
+/// its norm and V biases; of the sentences' h^2 + h and 2h + 2. Without the latter there are no
+/// types of tokens, 2h less.
+inline std::int64_t bert_parameters(const BertConfig& c) {
+  const std::int64_t h = c.hidden, f = c.intermediate > 0 ? c.intermediate : 4 * h;
+  const std::int64_t sentences = c.next_sentence ? h * h + h + 2 * h + 2 + 2 * h : 0;
+  return c.layers * (4 * h * h + 2 * f * h + f + h + 8 * h) + (c.vocabulary + c.sequence) * h +
+         2 * h + h * h + h + 2 * h + c.vocabulary + sentences;
+}
+
 /// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh;
 /// a prefix of P places adds 2LPk, a mixture of E experts Eh and 3(E - 1)hf.
 inline std::int64_t llama_parameters(const LlamaConfig& c) {
@@ -44,7 +55,7 @@ inline std::int64_t llama_parameters(const LlamaConfig& c) {
 inline std::int64_t t5_parameters(const T5Config& c) {
   const std::int64_t h = c.hidden;
   const std::int64_t matrix = c.head_width == 0 ? h * h : h * c.heads * c.head_width;
-  const std::int64_t mlp = (c.gated ? 3 : 2) * h * c.intermediate;
+  const std::int64_t mlp = (c.mlp == T5Mlp::gated_gelu ? 3 : 2) * h * c.intermediate;
   return c.layers * (4 * matrix + mlp + 2 * h) + c.decoder_layers * (8 * matrix + mlp + 3 * h) +
          2 * h + 2 * c.bias_buckets * c.heads + (c.tied ? 1 : 2) * c.vocabulary * h;
 }

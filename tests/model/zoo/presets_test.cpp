@@ -30,6 +30,7 @@ TEST_CASE("presets have as many parameters as the released models") {
   const std::map<std::string, Released> released = {
       {"gpt-2-xl", {1'557'611'200}},
       {"gpt-3-175b", {175.0e9, 0.005}},
+      {"bert-large", {336'226'108}},
       {"llama-2-7b", {6'738'415'616}},
       {"llama-2-13b", {13'015'864'320}},
       {"llama-2-70b", {68'976'648'192}},

@@ -29,7 +29,7 @@ T5Config sized(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std
   c.sequence = 512;
   c.decoder_sequence = 114;
   c.vocabulary = 32128;
-  c.gated = newer;
+  c.mlp = newer ? T5Mlp::gated_gelu : T5Mlp::relu;
   c.tied = !newer;
   return c;
 }
@@ -75,10 +75,30 @@ TEST_CASE("T5 models have as many parameters as the released checkpoints") {
   }
 }
 
+TEST_CASE("Megatron-LM's T5 has biases, shifts of norms and one table of positions besides") {
+  for (const T5Mlp mlp : {T5Mlp::relu, T5Mlp::gelu, T5Mlp::gated_gelu}) {
+    T5Config published = tiny(), c = tiny();
+    c.kind = T5Kind::megatron;
+    published.mlp = c.mlp = mlp;
+    published.bias_buckets = c.bias_buckets = 0;
+    const std::int64_t h = 12, i = 10, f = 20, encoders = 3, decoders = 2;
+    // Matrices of attention: 3i + h; of a cross-attention i + 2i + h; of the MLP f or 2f, and h.
+    const std::int64_t inner = mlp == T5Mlp::gated_gelu ? 2 * f : f;
+    const std::int64_t biases =
+        encoders * (3 * i + h + inner + h) + decoders * (2 * (3 * i + h) + inner + h) + 11;
+    const std::int64_t shifts = encoders * 2 * h + decoders * 3 * h + 2 * h;
+    const Graph graph = t5(c);
+    CHECK(parameter_count(graph) == parameter_count(t5(published)) + biases + shifts + 7 * h);
+    CHECK(step_flops(graph) == step_flops(t5(published)));
+    c.tied = false;  // a table more, and no bias of the logits
+    CHECK(parameter_count(t5(c)) == parameter_count(graph) + 11 * h - 11);
+  }
+}
+
 TEST_CASE("forward products of a T5 are those of its matrices and of all pairs of tokens") {
   for (const bool gated : {false, true}) {
     T5Config c = tiny();
-    c.gated = gated;
+    c.mlp = gated ? T5Mlp::gated_gelu : T5Mlp::relu;
     const double h = 12, i = 10, mlp = (gated ? 3 : 2) * 12 * 20;
     const double encoded = 3 * 7, decoded = 3 * 4;  // tokens
     const double encoder = 3 * (encoded * (4 * h * i + mlp) + 2 * encoded * 7 * i);

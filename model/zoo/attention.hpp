@@ -1,0 +1,13 @@
+// Self-attention between its matrices: heads, positions in them, scores, what is left of the
+// values.
+#pragma once
+
+#include "model/zoo/transformer.hpp"
+
+namespace stratagem::model {
+
+/// W_o attention(W_qkv x), of (batch, sequence, hidden). Queries, keys and values are one matrix.
+/// The core is one kernel, or in parts: scores, softmax, dropout, context.
+TensorId self_attention(Builder& build, const TransformerConfig& config, TensorId x);
+
+}  // namespace stratagem::model
