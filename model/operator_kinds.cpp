@@ -19,11 +19,17 @@ OperatorKind row(std::string_view name, std::string_view kernel, std::string_vie
   return {name, kernel, kernel, passes, std::move(gradients)};
 }
 
+/// A fused attention, whose gradients compute its scores again.
+OperatorKind fused(std::string_view name, std::string_view passes,
+                   std::string_view in_stacks = {}) {
+  const std::vector<OperandOf> reads = {dy, x(0), x(1), x(2), y(0), y(1)};
+  return {name,     "attention", "attention_backward", passes, {{0, reads}, {1, reads}, {2, reads}},
+          in_stacks};
+}
+
 }  // namespace
 
 const std::vector<OperatorKind>& operator_kinds() {
-  // The gradients of a fused attention compute its scores again.
-  const std::vector<OperandOf> attention = {dy, x(0), x(1), x(2), y(0), y(1)};
   static const std::vector<OperatorKind> rows = {
       row("embedding", "embedding", "FW", {{1, {dy, x(0)}}}),
       row("add", "elementwise", "F", {{0}, {1}}),
@@ -44,17 +50,8 @@ const std::vector<OperatorKind>& operator_kinds() {
       row("scaled_softmax", "softmax", "FB", {{0, {dy, y(0)}}}),
       row("dropout", "dropout", "FB", {{0, {dy, y(1)}}}),
       row("attention_dropout", "dropout", "FB", {{0, {dy, y(1)}}}),
-      {"fused_attention",
-       "attention",
-       "attention_backward",
-       "FB",
-       {{0, attention}, {1, attention}, {2, attention}}},
-      {"fused_attention_to_all",
-       "attention",
-       "attention_backward",
-       "",
-       {{0, attention}, {1, attention}, {2, attention}},
-       "fused_attention"},
+      fused("fused_attention", "FB"),
+      fused("fused_attention_to_all", "", "fused_attention"),
       row("gelu", "activation_function", "FB", {{0, {dy, x(0)}}}),
       row("relu", "activation_function", "FB", {{0, {dy, y(0)}}}),
       row("squared_relu", "activation_function", "FB", {{0, {dy, x(0)}}}),

@@ -2,7 +2,8 @@
 // values.
 #pragma once
 
-#include "model/zoo/transformer.hpp"
+#include "model/builder.hpp"
+#include "model/zoo/transformer_config.hpp"
 
 namespace stratagem::model {
 

@@ -9,6 +9,7 @@
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/fused_attention.hpp"
 #include "model/zoo/norm.hpp"
+#include "model/zoo/transformer.hpp"
 #include "model/zoo/transformer_options.hpp"
 
 namespace stratagem::model {

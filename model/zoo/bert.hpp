@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "model/graph.hpp"
-#include "model/zoo/transformer.hpp"
+#include "model/zoo/transformer_config.hpp"
 
 namespace stratagem::model {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "model/graph.hpp"
-#include "model/zoo/decoder.hpp"
 #include "model/zoo/mixture_of_experts.hpp"
+#include "model/zoo/transformer_config.hpp"
 
 namespace stratagem::model {
 

@@ -52,7 +52,7 @@ class T5 {
   TensorId activation(const std::string& name, std::vector<std::int64_t> shape) {
     return build_.tensor(name, std::move(shape), c_.type, Role::activation);
   }
-  [[nodiscard]] bool megatron() const { return c_.kind == T5Kind::megatron; }
+  [[nodiscard]] bool megatron() const { return c_.variant.kind == T5Kind::megatron; }
 
   /// Of `width` numbers for every token, as many tokens as x has.
   TensorId states(const std::string& name, TensorId x, std::int64_t width) {
@@ -220,9 +220,9 @@ class T5 {
 
   TensorId feed_forward(TensorId x) {
     const TensorId normed = norm("mlp_norm", x);
-    const OpKind plain = c_.mlp == T5Mlp::relu ? OpKind::relu : OpKind::gelu;
+    const OpKind plain = c_.variant.mlp == T5Mlp::relu ? OpKind::relu : OpKind::gelu;
     const TensorId bent =
-        c_.mlp == T5Mlp::gated_gelu ? gate(normed) : bend(plain, normed, "mlp.fc1");
+        c_.variant.mlp == T5Mlp::gated_gelu ? gate(normed) : bend(plain, normed, "mlp.fc1");
     const TensorId kept = megatron() ? bent : dropout("mlp.dropout", bent, "b s n");
     return residual("mlp", linear("mlp.fc2", kept, c_.hidden), x);
   }
@@ -273,7 +273,7 @@ void complete_t5(T5Config& c, const JsonReader& config) {
     config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden) + ", or head_width");
   if (c.bias_buckets % 4 != 0)
     config.at("bias_buckets").fail("a multiple of 4 (0: no biases by distance)");
-  if (c.kind == T5Kind::published) return;
+  if (c.variant.kind == T5Kind::published) return;
   if (const auto buckets = config.find("bias_buckets"); buckets && c.bias_buckets > 0)
     buckets->fail("0: Megatron-LM's T5 has learned positions");
   c.bias_buckets = 0;
@@ -283,6 +283,7 @@ void complete_t5(T5Config& c, const JsonReader& config) {
 
 Family t5_family() {
   using C = T5Config;
+  const auto of_variant = [](auto T5Variant::*member) { return within(&C::variant, member); };
   const auto size = whole(1, 10'000'000);
   return family_of<C>(
       "t5",
@@ -301,10 +302,10 @@ Family t5_family() {
        {"vocabulary", &C::vocabulary, size, "entries of the table, as padded for the run",
         must_be_there},
        {"head_width", &C::head_width, size, "width of a head", "`hidden` / `heads`"},
-       {"kind", &C::kind,
+       {"kind", of_variant(&T5Variant::kind),
         choice<T5Kind>({{"published", T5Kind::published}, {"megatron", T5Kind::megatron}}),
         "as published, or Megatron-LM's: layer norms, biases, learned positions, scaled scores"},
-       {"activation", &C::mlp,
+       {"activation", of_variant(&T5Variant::mlp),
         choice<T5Mlp>(
             {{"relu", T5Mlp::relu}, {"gelu", T5Mlp::gelu}, {"gated-gelu", T5Mlp::gated_gelu}}),
         "of the MLP: T5, Megatron-LM's T5, T5 1.1"},

@@ -15,6 +15,12 @@ enum class T5Mlp : std::uint8_t { relu, gelu, gated_gelu };
 /// norms.
 enum class T5Kind : std::uint8_t { published, megatron };
 
+struct T5Variant {
+  T5Kind kind = T5Kind::published;
+  T5Mlp mlp = T5Mlp::relu;
+  friend bool operator==(const T5Variant&, const T5Variant&) = default;
+};
+
 /// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.
 struct T5Config {
   std::int64_t layers = 0;  ///< of the encoder
@@ -28,8 +34,7 @@ struct T5Config {
   std::int64_t vocabulary = 0;  ///< as padded for the run
   std::int64_t batch = 1;
   DataType type = DataType::bf16;
-  T5Mlp mlp = T5Mlp::relu;
-  T5Kind kind = T5Kind::published;
+  T5Variant variant = {};
   bool tied = true;     ///< logits use the word embedding; else a table of their own (T5 1.1)
   bool dropout = true;  ///< where T5 has it: see t5()
   std::int64_t bias_buckets = 32;  ///< of distances, see kernels/relative_bias.hpp; 0: no biases.

@@ -30,14 +30,14 @@ const model::Graph& tiny_t5(T5 which) {
   const auto newer = [] {
     model::T5Config config = small_t5();
     config.head_width = 2;
-    config.mlp = model::T5Mlp::gated_gelu;
+    config.variant.mlp = model::T5Mlp::gated_gelu;
     config.tied = false;
     return model::t5(config);
   };
   const auto megatron = [] {
     model::T5Config config = small_t5();
-    config.mlp = model::T5Mlp::gelu;
-    config.kind = model::T5Kind::megatron;
+    config.variant.mlp = model::T5Mlp::gelu;
+    config.variant.kind = model::T5Kind::megatron;
     config.bias_buckets = 0;
     return model::t5(config);
   };

@@ -145,7 +145,7 @@ TEST_CASE("slices of tokens do not go with an encoder") {
                            .sequence = 20,
                            .decoder_sequence = 20,
                            .vocabulary = 112,
-                           .kind = model::T5Kind::megatron,
+                           .variant = {.kind = model::T5Kind::megatron},
                            .bias_buckets = 0};
   for (const model::Graph& graph : {small_t5(), model::t5(megatron)}) {
     const std::string why =

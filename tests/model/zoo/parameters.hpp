@@ -31,8 +31,8 @@ inline std::int64_t gpt_parameters(const GptConfig& c) {
          2 * c.layers * c.prefix * h;
 }
 
-/// Layers as a GPT's; tables (V + s + 2)h, and 2h of one more norm; of the words' head h^2 + h, 2h of
-/// its norm and V biases; of the sentences' h^2 + h and 2h + 2. Without the latter there are no
+/// Layers as a GPT's; tables (V + s + 2)h, and 2h of one more norm; of the words' head h^2 + h, 2h
+/// of its norm and V biases; of the sentences' h^2 + h and 2h + 2. Without the latter there are no
 /// types of tokens, 2h less.
 inline std::int64_t bert_parameters(const BertConfig& c) {
   const std::int64_t h = c.hidden, f = c.intermediate > 0 ? c.intermediate : 4 * h;
@@ -55,7 +55,7 @@ inline std::int64_t llama_parameters(const LlamaConfig& c) {
 inline std::int64_t t5_parameters(const T5Config& c) {
   const std::int64_t h = c.hidden;
   const std::int64_t matrix = c.head_width == 0 ? h * h : h * c.heads * c.head_width;
-  const std::int64_t mlp = (c.mlp == T5Mlp::gated_gelu ? 3 : 2) * h * c.intermediate;
+  const std::int64_t mlp = (c.variant.mlp == T5Mlp::gated_gelu ? 3 : 2) * h * c.intermediate;
   return c.layers * (4 * matrix + mlp + 2 * h) + c.decoder_layers * (8 * matrix + mlp + 3 * h) +
          2 * h + 2 * c.bias_buckets * c.heads + (c.tied ? 1 : 2) * c.vocabulary * h;
 }

@@ -29,7 +29,7 @@ T5Config sized(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std
   c.sequence = 512;
   c.decoder_sequence = 114;
   c.vocabulary = 32128;
-  c.mlp = newer ? T5Mlp::gated_gelu : T5Mlp::relu;
+  c.variant.mlp = newer ? T5Mlp::gated_gelu : T5Mlp::relu;
   c.tied = !newer;
   return c;
 }
@@ -78,8 +78,8 @@ TEST_CASE("T5 models have as many parameters as the released checkpoints") {
 TEST_CASE("Megatron-LM's T5 has biases, shifts of norms and one table of positions besides") {
   for (const T5Mlp mlp : {T5Mlp::relu, T5Mlp::gelu, T5Mlp::gated_gelu}) {
     T5Config published = tiny(), c = tiny();
-    c.kind = T5Kind::megatron;
-    published.mlp = c.mlp = mlp;
+    c.variant.kind = T5Kind::megatron;
+    published.variant.mlp = c.variant.mlp = mlp;
     published.bias_buckets = c.bias_buckets = 0;
     const std::int64_t h = 12, i = 10, f = 20, encoders = 3, decoders = 2;
     // Matrices of attention: 3i + h; of a cross-attention i + 2i + h; of the MLP f or 2f, and h.
@@ -98,7 +98,7 @@ TEST_CASE("Megatron-LM's T5 has biases, shifts of norms and one table of positio
 TEST_CASE("forward products of a T5 are those of its matrices and of all pairs of tokens") {
   for (const bool gated : {false, true}) {
     T5Config c = tiny();
-    c.mlp = gated ? T5Mlp::gated_gelu : T5Mlp::relu;
+    c.variant.mlp = gated ? T5Mlp::gated_gelu : T5Mlp::relu;
     const double h = 12, i = 10, mlp = (gated ? 3 : 2) * 12 * 20;
     const double encoded = 3 * 7, decoded = 3 * 4;  // tokens
     const double encoder = 3 * (encoded * (4 * h * i + mlp) + 2 * encoded * 7 * i);
