@@ -6,45 +6,92 @@
 
 #include "base/pattern.hpp"
 #include "base/table.hpp"
+#include "model/adapters.hpp"
 #include "model/freeze.hpp"
 #include "model/zoo/presets.hpp"
 
 namespace stratagem::model {
 namespace {
 
-/// A pattern of parameters' names, of which a model has some.
-std::string read_pattern(const JsonReader& entry, const Graph& graph) {
-  const std::string pattern = entry.text();
-  for (const Tensor& tensor : graph.tensors) {
-    if (tensor.role == Role::parameter && matches(tensor.name, pattern)) return pattern;
+/// Parameters of these names.
+bool named(const Tensor& parameter, const std::vector<std::string>& patterns) {
+  return std::ranges::any_of(
+      patterns, [&](const std::string& pattern) { return matches(parameter.name, pattern); });
+}
+
+/// Patterns, each of which some parameter has that can be taken.
+std::vector<std::string> read_patterns(const JsonReader& list, const Graph& graph,
+                                       const std::function<bool(TensorId)>& taken,
+                                       const std::string& what) {
+  std::vector<std::string> patterns;
+  for (const JsonReader& entry : list.elements()) {
+    patterns.push_back(entry.text());
+    bool any = false;
+    for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+      const Tensor& tensor = graph.tensors[id];
+      any = any || (tensor.role == Role::parameter && matches(tensor.name, patterns.back()) &&
+                    taken(static_cast<TensorId>(id)));
+    }
+    if (!any) entry.fail(what);
   }
-  entry.fail("a pattern of parameters' names");
+  return patterns;
+}
+
+/// What the key "lora" says.
+struct Adapters {
+  std::int64_t rank = 0;
+  std::vector<std::string> of = {"*.attention.qkv.weight"};
+};
+
+OptionList<Adapters> adapter_options() {
+  return {{"rank", &Adapters::rank, whole(1, 100'000), "of A and B", must_be_there},
+          {"of", &Adapters::of, list_of<std::string>(text(), 1),
+           "patterns of names of weights of linear layers (`*` is any text)"}};
+}
+
+/// Adds the adapters that the key "lora" asks for.
+std::shared_ptr<const Graph> adapted(const JsonReader& config, std::shared_ptr<const Graph> graph) {
+  const auto lora = config.find("lora");
+  if (!lora) return graph;
+  Adapters adapters = read_object(adapter_options(), *lora, Adapters{});
+  const auto takes = [&](TensorId weight) { return takes_adapter(*graph, weight); };
+  const std::string what = "a pattern of names of linear layers' weights";
+  if (const auto of = lora->find("of")) adapters.of = read_patterns(*of, *graph, takes, what);
+  bool any = false;
+  Graph result = with_adapters(*graph, adapters.rank, [&](const Tensor& weight) {
+    const bool is = named(weight, adapters.of);
+    any = any || is;
+    return is;
+  });
+  if (!any) lora->fail("\"of\", since the model has no weight " + adapters.of.front());
+  return std::make_shared<const Graph>(std::move(result));
 }
 
 /// Freezes what the key "frozen" names.
 std::shared_ptr<const Graph> frozen(const JsonReader& config, std::shared_ptr<const Graph> graph) {
-  const auto named = config.find("frozen");
-  if (!named) return graph;
-  std::vector<std::string> patterns;
-  for (const JsonReader& entry : named->elements()) patterns.push_back(read_pattern(entry, *graph));
-  Graph rest = freeze(*graph, [&](const Tensor& parameter) {
-    return std::ranges::any_of(
-        patterns, [&](const std::string& pattern) { return matches(parameter.name, pattern); });
-  });
-  if (!trains_any(rest)) named->fail("patterns that leave a parameter to train");
+  const auto list = config.find("frozen");
+  if (!list) return graph;
+  const std::vector<std::string> patterns = read_patterns(
+      *list, *graph, [](TensorId) { return true; }, "a pattern of parameters' names");
+  Graph rest = freeze(*graph, [&](const Tensor& parameter) { return named(parameter, patterns); });
+  if (!trains_any(rest)) list->fail("patterns that leave a parameter to train");
   return std::make_shared<const Graph>(std::move(rest));
 }
 
 }  // namespace
 
-Family with_frozen(Family family) {
+Family trained_in_part(Family family) {
+  family.options.push_back({object_of(adapter_options()).values(), "lora",
+                            "low-rank adapters beside linear layers, by default those of queries, "
+                            "keys and values; nothing else is trained",
+                            "none"});
   family.options.push_back({list_of<std::string>(text()).values(), "frozen",
                             "patterns of names of parameters that are not trained (`*` is any "
                             "text): no gradients, no states, nothing to reduce",
                             "none"});
   family.build = [build = family.build](const JsonReader& config, std::int64_t batch,
                                         const NumberTypes& types) {
-    return frozen(config, build(config, batch, types));
+    return frozen(config, adapted(config, build(config, batch, types)));
   };
   return family;
 }

@@ -34,7 +34,7 @@ struct Family {
   std::string summary;
   std::vector<OptionText> options;  ///< keys of the object
   /// The graph of one micro-batch of `batch` samples. Equal ones that are in use are mostly
-  /// one (base/memo.hpp), unless parameters are frozen.
+  /// one (base/memo.hpp), unless only some parameters are trained.
   std::function<std::shared_ptr<const Graph>(const JsonReader& config, std::int64_t batch,
                                              const NumberTypes& types)>
       build;
@@ -45,8 +45,8 @@ const std::vector<Family>& families();
 /// The schema of a model object, of whatever family.
 Json schema_of_models();
 
-/// The family with the key "frozen": its models may leave parameters as they are.
-Family with_frozen(Family family);
+/// The family with the keys "lora" and "frozen": its models may leave parameters as they are.
+Family trained_in_part(Family family);
 
 /// A family whose configurations are read by their options, completed and checked (if `complete` is
 /// not null), and built.
@@ -56,21 +56,21 @@ Family family_of(const std::string& name, const std::string& summary,
                  void (*complete)(Config&, const JsonReader& config),
                  Graph (*build)(const Config&)) {
   const auto built = std::make_shared<Memo<std::pair<Config, NumberTypes>, Graph>>(2);
-  return with_frozen({name,
-                      summary,
-                      {options.begin(), options.end()},
-                      [=](const JsonReader& reader, std::int64_t batch, const NumberTypes& types) {
-                        Config config = read_object(options, reader,
-                                                    Config{.batch = batch, .type = types.values});
-                        if (complete != nullptr) complete(config, reader);
-                        return built->of({config, types}, [&] {
-                          Graph graph = build(config);
-                          if (are_cast(types.values, types.products))
-                            graph = cast_products(std::move(graph), types.products);
-                          hold_gradients_in(graph, types.gradients);
-                          return graph;
-                        });
-                      }});
+  return trained_in_part(
+      {name,
+       summary,
+       {options.begin(), options.end()},
+       [=](const JsonReader& reader, std::int64_t batch, const NumberTypes& types) {
+         Config config = read_object(options, reader, Config{.batch = batch, .type = types.values});
+         if (complete != nullptr) complete(config, reader);
+         return built->of({config, types}, [&] {
+           Graph graph = build(config);
+           if (are_cast(types.values, types.products))
+             graph = cast_products(std::move(graph), types.products);
+           hold_gradients_in(graph, types.gradients);
+           return graph;
+         });
+       }});
 }
 
 }  // namespace stratagem::model

@@ -21,8 +21,9 @@ class TensorDivision {
       : graph_(graph), options_(options) {
     for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
       if (op->pass != model::Pass::forward) continue;
-      const bool biases = op->kind == OpKind::bias_add && cut_into_heads_.contains(op->outputs[0]);
-      if (biases || op->kind == OpKind::split_heads) cut_into_heads_.insert(op->inputs[0]);
+      const bool adds = op->kind == OpKind::bias_add || op->kind == OpKind::add;
+      const bool cut = adds && cut_into_heads_.contains(op->outputs[0]);
+      if (cut || op->kind == OpKind::split_heads) cut_into_heads_.insert(op->inputs[0]);
     }
   }
 
@@ -100,7 +101,7 @@ class TensorDivision {
 
   const model::Graph& graph_;
   const Options& options_;
-  std::set<TensorId> cut_into_heads_;  ///< and products to which a bias is added before
+  std::set<TensorId> cut_into_heads_;  ///< and products to which a bias or adapter is added before
   std::set<TensorId> partial_;         ///< activations of which every rank has a partial sum
   std::map<TensorId, int> divided_;    ///< by activation: its dimension that Megatron-LM divides
   std::map<TensorId, int> tables_;     ///< by parameter: its divided dimension, -1 if whole

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "model/adapters.hpp"
 #include "model/zoo/llama.hpp"
 #include "program/program_text.hpp"
 #include "tests/catch.hpp"
@@ -317,6 +318,27 @@ TEST_CASE("mixtures of experts train as on one device") {
                R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "zb-h1"})",
                R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe"})",
                R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe-v"})"));
+}
+
+/// Adapters beside all matrices of the layers, or those of queries, keys and values alone.
+const model::Graph& adapted(bool llama) {
+  static const model::Graph of_gpt = model::with_adapters(
+      model::gpt(tiny()), 2,
+      [](const model::Tensor& weight) { return weight.name.starts_with("layers."); });
+  static const model::Graph of_llama = model::with_adapters(
+      tiny_llama(true), 4,
+      [](const model::Tensor& weight) { return weight.name.ends_with("attention.qkv.weight"); });
+  return llama ? of_llama : of_gpt;
+}
+
+TEST_CASE("adapters of a frozen GPT and a frozen Llama train as on one device") {
+  check_agreement(
+      adapted(GENERATE(false, true)),
+      GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})",
+               R"({"tensor": 2, "sequence_parallel": true})", R"({"context": 2})",
+               R"({"recompute": "full"})", R"({"zero": 1, "data": 2})", R"({"zero": 3, "data": 2})",
+               R"({"pipeline": 2, "schedule": "1f1b", "tensor": 2})",
+               R"({"pipeline": 4, "schedule": "zb-h1"})"));
 }
 
 TEST_CASE("prefixes of a frozen GPT train as on one device") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "model/adapters.hpp"
 #include "model/zoo/bert.hpp"
 #include "model/zoo/llama.hpp"
 #include "model/zoo/t5.hpp"
@@ -206,6 +207,13 @@ TEST_CASE("a BERT's gradients are those of its two losses") {
   config.fused_attention = config.norms == model::NormPlace::before;
   config.next_sentence = GENERATE(false, true);
   CHECK(error_of_gradients(model::bert(config)) < 1e-5);
+}
+
+TEST_CASE("the gradients of adapters are those of the loss") {
+  const auto in_layers = [](const model::Tensor& weight) {
+    return weight.name.starts_with("layers.");
+  };
+  CHECK(error_of_gradients(model::with_adapters(model::gpt(tiny_gpt), 3, in_layers)) < 1e-5);
 }
 
 TEST_CASE("the gradients of prefixes are those of the loss") {
