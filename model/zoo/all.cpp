@@ -46,7 +46,8 @@ struct Adapters {
 OptionList<Adapters> adapter_options() {
   return {{"rank", &Adapters::rank, whole(1, 100'000), "of A and B", must_be_there},
           {"of", &Adapters::of, list_of<std::string>(text(), 1),
-           "patterns of names of weights of linear layers (`*` is any text)"}};
+           "patterns of names of weights of linear layers (`*` is any text)",
+           "`*.attention.qkv.weight`"}};
 }
 
 /// Adds the adapters that the key "lora" asks for.
