@@ -31,13 +31,21 @@ const model::Operator* reader(const model::Graph& graph, TensorId input, OpKind 
   return found == graph.operators.end() ? nullptr : &*found;
 }
 
-/// Labels are the tokens that come next in the last lookup's; other tokens have a stream of their
-/// own.
+/// Labels of tokens are those that come next in the last lookup in the table of words, which has a
+/// row for each of their classes; other tokens, positions and types have a stream of their own.
 bool has_labels(const model::Graph& graph, const model::Operator& lookup) {
-  return std::ranges::none_of(graph.operators, [&](const model::Operator& op) {
-    return op.kind == OpKind::embedding && op.pass == model::Pass::forward &&
-           op.inputs[0] > lookup.inputs[0];
+  const std::int64_t entries = graph.tensors[lookup.inputs[1]].shape.front();
+  const auto is_forward = [](const model::Operator& op, OpKind kind) {
+    return op.kind == kind && op.pass == model::Pass::forward;
+  };
+  const bool labelled = std::ranges::any_of(graph.operators, [&](const model::Operator& op) {
+    return is_forward(op, OpKind::pick) && graph.tensors[op.inputs[1]].shape.size() > 1 &&
+           graph.tensors[op.inputs[0]].shape.back() == entries;
   });
+  return labelled && std::ranges::none_of(graph.operators, [&](const model::Operator& op) {
+           return is_forward(op, OpKind::embedding) && op.inputs[1] == lookup.inputs[1] &&
+                  op.inputs[0] > lookup.inputs[0];
+         });
 }
 
 }  // namespace

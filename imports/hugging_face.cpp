@@ -69,11 +69,24 @@ void read_gpt(Said& said, Settings& settings) {
         {"word_embed_proj_dim: " + *width, "embeddings have the hidden size"});
 }
 
+/// Training is that of BertForPreTraining, or of words alone.
+void read_heads(Said& said, Settings& settings) {
+  const std::string classes = said.take("architectures").value_or("BertForPreTraining");
+  if (classes.find("BertForMaskedLM") != std::string::npos) {
+    settings.model.set("next_sentence", false);
+    settings.left_out.push_back({"architectures", "without the pooler tokens have no types here"});
+  } else if (classes.find("BertForPreTraining") == std::string::npos) {
+    settings.left_out.push_back({"architectures: " + classes, "both heads of pre-training are"});
+  }
+}
+
 void read_bert(Said& said, Settings& settings) {
+  read_heads(said, settings);
   expect(said, settings, "hidden_act", {"gelu"}, "the MLP's activation is GELU");
   expect(said, settings, "position_embedding_type", {"absolute"}, "positions are a table");
   expect(said, settings, "type_vocab_size", {"2"}, "a sample has up to two sentences");
-  expect(said, settings, "tie_word_embeddings", {"true"}, "logits use the word embedding");
+  if (said.has("tie_word_embeddings") && !said.flag("tie_word_embeddings"))
+    settings.model.set("tied", false);
   const bool hidden = said.real("hidden_dropout_prob").value_or(0.1) > 0;
   const bool attention = said.real("attention_probs_dropout_prob").value_or(0.1) > 0;
   settings.model.set("dropout", hidden || attention).set("attention", "fused");

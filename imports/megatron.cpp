@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 #include <string_view>
 
 #include "base/pattern.hpp"
@@ -95,18 +96,29 @@ constexpr Missing missing[] = {
 
 /// Which of its programs runs.
 enum class Network : std::uint8_t { gpt, bert, t5 };
-Network network_of(const std::string& text) {
-  const auto runs = [&](const char* program) { return text.find(program) != std::string::npos; };
-  if (runs("pretrain_bert.py")) return Network::bert;
-  return runs("pretrain_t5.py") ? Network::t5 : Network::gpt;
+Network network_of(const std::string& program) {
+  if (program == "bert") return Network::bert;
+  return program == "t5" ? Network::t5 : Network::gpt;
+}
+
+/// NAME of the last `pretrain_NAME.py` that is not in a comment; "" where there is none.
+std::string program_in(const std::string& text) {
+  static const std::regex comment(R"((^|\s)#[^\n]*)"), program(R"(pretrain_(\w+)\.py)");
+  const std::string code = std::regex_replace(text, comment, "\n");
+  std::string name;
+  for (std::sregex_iterator one(code.begin(), code.end(), program), end; one != end; ++one)
+    name = (*one)[1];
+  return name;
 }
 
 class Megatron {
  public:
   explicit Megatron(const std::string& text)
-      : words_(Said::arguments(text)), network_(network_of(text)) {}
+      : words_(Said::arguments(text)), program_(program_in(text)), network_(network_of(program_)) {}
 
   Settings read() && {
+    if (network_ == Network::gpt && !program_.empty() && program_ != "gpt")
+      leave_out("pretrain_" + program_ + ".py", "its model is read as pretrain_gpt.py's");
     switch (network_) {
       case Network::gpt:
         read_gpt();
@@ -132,7 +144,7 @@ class Megatron {
     if (const auto value = words_.number(from)) object.set(key, *value);
   }
   void leave_out(const std::string& what, const std::string& why) {
-    settings_.left_out.push_back({"--" + what, why});
+    settings_.left_out.push_back({what.ends_with(".py") ? what : "--" + what, why});
   }
 
   /// Where norms, positions, MLPs and biases are Llama's, it is one; any other is a GPT, whose keys
@@ -174,7 +186,8 @@ class Megatron {
     copy("seq-length", settings_.model, "sequence");
   }
 
-  /// examples/bert/pretrain_bert.py: of arguments that change a GPT none but these are read.
+  /// examples/bert/pretrain_bert.py. Sizes, dropout and the vocabulary are read, variants of layers
+  /// are not.
   void read_bert() {
     settings_.model.set("family", "bert").set("norms", "before");
     read_sizes();
@@ -182,6 +195,10 @@ class Megatron {
     read_attention(words_.take("spec").value_or("") != "local");
     read_vocabulary();
     read_dropout(false);
+    leave_out_variants();
+    if (words_.flag("untie-embeddings-and-output-weights")) settings_.model.set("tied", false);
+    if (const auto layers = words_.take("transformer-impl"))
+      settings_.no_matter.push_back("--transformer-impl " + *layers);
     if (words_.flag("bert-no-binary-head")) settings_.model.set("next_sentence", false);
     read_table_of_positions(true, "seq-length");
   }
@@ -190,20 +207,34 @@ class Megatron {
   void read_t5() {
     Json& model = settings_.model;
     model.set("family", "t5").set("kind", "megatron").set("activation", "gelu");
-    copy("num-layers", model, "layers");
-    copy("encoder-num-layers", model, "layers");
+    for (const char* layers : {"num-layers", "encoder-num-layers"}) {
+      copy(layers, model, "layers");
+      copy(layers, model, "decoder_layers");
+    }
     copy("decoder-num-layers", model, "decoder_layers");
     copy("hidden-size", model, "hidden");
     copy("num-attention-heads", model, "heads");
     copy("kv-channels", model, "head_width");
-    copy("encoder-seq-length", model, "sequence");
+    for (const char* sequence : {"seq-length", "encoder-seq-length"})
+      copy(sequence, model, "sequence");
     copy("decoder-seq-length", model, "decoder_sequence");
     read_width(false);
     if (fuses_attention(has_engine()))
       leave_out("attention-backend", "attention of an encoder and a decoder is computed in parts");
     read_vocabulary();
     read_dropout(false);
-    read_table_of_positions(true, "encoder-seq-length");
+    leave_out_variants();
+    if (words_.flag("untie-embeddings-and-output-weights")) model.set("tied", false);
+    read_table_of_positions(true, words_.has("seq-length") ? "seq-length" : "encoder-seq-length");
+  }
+
+  void leave_out_variants() {
+    for (const char* variant :
+         {"swiglu", "squared-relu", "normalization", "position-embedding-type",
+          "use-rotary-position-embeddings", "group-query-attention", "num-query-groups",
+          "qk-layernorm", "disable-bias-linear", "num-experts"}) {
+      if (words_.take(variant)) leave_out(variant, "this family has no such variant");
+    }
   }
 
   std::string read_positions() {
@@ -299,11 +330,14 @@ class Megatron {
       const Tokenizer& usual = usual_tokenizer(tokenizer);
       if (usual.name != tokenizer && !tokenizer.empty())
         settings_.no_matter.push_back("--tokenizer-type " + tokenizer);
-      entries = usual.entries + words_.number("vocab-extra-ids", 0).value_or(0);
+      const bool more = tokenizer.starts_with("BertWordPiece");
+      entries = usual.entries + (more ? words_.number("vocab-extra-ids", 0).value_or(0) : 0);
       settings_.assumed.push_back(
           {"--vocab-size",
-           fmt::format("{}, as {}'s; it is in the tokenizer's files", usual.entries, usual.of)});
+           fmt::format("{}, as {}'s; it is in the tokenizer's files", *entries, usual.of)});
     }
+    if (const auto ids = words_.take("vocab-extra-ids"))
+      settings_.no_matter.push_back("--vocab-extra-ids " + *ids);
     settings_.model.set("vocabulary", (*entries + multiple - 1) / multiple * multiple);
   }
 
@@ -350,7 +384,9 @@ class Megatron {
     const int pipeline = words_.number("pipeline-model-parallel-size").value_or(1);
     const auto each = words_.number("num-layers-per-virtual-pipeline-stage");
     auto chunks = words_.number("num-virtual-stages-per-pipeline-rank");
-    if (each) chunks = std::max(1, words_.number("num-layers").value_or(1) / (pipeline * *each));
+    const auto layers =
+        words_.number(words_.has("num-layers") ? "num-layers" : "decoder-num-layers");
+    if (each) chunks = std::max(1, layers.value_or(1) / (pipeline * *each));
     if (chunks && *chunks > 1 && pipeline > 1)
       settings_.strategy.set("schedule", "interleaved").set("chunks", *chunks);
   }
@@ -413,6 +449,7 @@ class Megatron {
   }
 
   Said words_;
+  std::string program_;  ///< "gpt" of pretrain_gpt.py; "": not said
   Network network_;
   Settings settings_;
   double gradient_bytes_ = 4;

@@ -104,7 +104,10 @@ Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
 /// Does the operator move this operand through memory as a whole?
 bool moves(const model::Operator& op, const std::vector<std::int64_t>& operand,
            const std::vector<std::int64_t>& result) {
-  if (op.kind == OpKind::pick) return operand.size() == result.size();
+  // One row of many is read, as much as is written.
+  static const OpKind first_token = model::operator_named("first_token");
+  const bool picks = op.kind == first_token && op.pass == model::Pass::forward;
+  if (op.kind == OpKind::pick || picks) return operand.size() == result.size();
   const bool looks_up =
       op.kind == OpKind::cross_entropy && op.pass == model::Pass::forward && op.outputs.size() == 1;
   return !looks_up || operand.size() == result.size();

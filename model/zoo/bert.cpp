@@ -72,8 +72,9 @@ class Bert {
     return y;
   }
 
-  /// The table of words has a bias here, and is that of the embeddings.
+  /// `words`: the table of the embeddings.
   TensorId loss_of_words(TensorId x, TensorId words) {
+    if (!c_.tied) words = build_.parameter("logits.weight", {c_.vocabulary, c_.hidden}, c_.type);
     const TensorId dense =
         linear(build_, tokens(c_.batch, c_.sequence), "words.dense", x, c_.hidden, Bias::added);
     const TensorId y =
@@ -131,10 +132,10 @@ Family bert_family() {
             "after the embeddings, on attention probabilities and before residual sums, or "
             "nowhere"},
            fused_attention_option<C>(&C::fused_attention),
+           {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
            {"next_sentence", &C::next_sentence, flag(),
-            "samples have two sentences, with types of tokens; the first token also tells whether "
-            "the "
-            "second sentence follows the first"}}),
+            "samples have two sentences, whose tokens have types; the first token also tells "
+            "whether the second sentence follows the first"}}),
       &complete_bert, &bert);
 }
 

@@ -22,6 +22,7 @@ struct BertConfig {
   NormPlace norms = NormPlace::after;  ///< as published; before: as in Megatron-LM
   bool dropout = true;                 ///< after embeddings, on probabilities, before sums
   bool fused_attention = false;        ///< its core as one kernel, see fused_attention.hpp
+  bool tied = true;                    ///< logits use the word embedding; else a table of their own
   bool next_sentence = true;           ///< the pooler and its loss
   friend bool operator==(const BertConfig&, const BertConfig&) = default;
 };

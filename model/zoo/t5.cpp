@@ -274,6 +274,7 @@ void complete_t5(T5Config& c, const JsonReader& config) {
   if (c.bias_buckets % 4 != 0)
     config.at("bias_buckets").fail("a multiple of 4 (0: no biases by distance)");
   if (c.variant.kind == T5Kind::published) return;
+  if (!config.has("activation")) c.variant.mlp = T5Mlp::gelu;
   if (const auto buckets = config.find("bias_buckets"); buckets && c.bias_buckets > 0)
     buckets->fail("0: Megatron-LM's T5 has learned positions");
   c.bias_buckets = 0;
@@ -308,7 +309,7 @@ Family t5_family() {
        {"activation", of_variant(&T5Variant::mlp),
         choice<T5Mlp>(
             {{"relu", T5Mlp::relu}, {"gelu", T5Mlp::gelu}, {"gated-gelu", T5Mlp::gated_gelu}}),
-        "of the MLP: T5, Megatron-LM's T5, T5 1.1"},
+        "of the MLP: T5, Megatron-LM's T5, T5 1.1", "relu; gelu if `kind` is `megatron`"},
        {"tied", &C::tied, flag(),
         "logits use the word embedding, or a table of their own (T5 1.1); the decoder's embedding "
         "is the encoder's"},

@@ -22,6 +22,7 @@ OptionList<Config> with_sizes(const OptionList<Config>& more) {
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
+
 /// Refuses heads that do not divide the hidden size.
 template <typename Config>
 void check_heads(const JsonReader& config, const Config& c) {

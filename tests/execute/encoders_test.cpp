@@ -92,7 +92,8 @@ TEST_CASE("a gated, untied T5 and Megatron-LM's train as on one device") {
   check_agreement(tiny_t5(GENERATE(T5::newer, T5::megatron)),
                   GENERATE(as<std::string>{}, R"({"data": 2, "tensor": 2})",
                            R"({"tensor": 2, "sequence_parallel": true})",
-                           R"({"pipeline": 2, "schedule": "1f1b"})", R"({"recompute": "full"})",
+                           R"({"pipeline": 2, "schedule": "1f1b"})", R"({"context": 2})",
+                           R"({"coshard": {"attention": 2, "mlp": 2}})", R"({"recompute": "full"})",
                            R"({"zero": 3, "data": 2})"));
 }
 

@@ -273,6 +273,31 @@ TEST_CASE("BERT and T5 are read from their programs' arguments, BERT from its co
             "decoder_layers": 10, "hidden": 768, "heads": 12, "head_width": 64,
             "intermediate": 3072, "sequence": 512, "decoder_sequence": 128,
             "vocabulary": 29184, "dropout": true})");  // 28996 and 100, a multiple of 128
+  // Comments name no program, variants of layers are told, and other programs are, too.
+  const auto reported = [&](const std::string& text) {
+    std::set<std::string> names;
+    for (const auto& one : read(text).left_out) names.insert(one.what);
+    return names;
+  };
+  CHECK(read("# as pretrain_bert.py\ntorchrun pretrain_gpt.py --num-layers 2 --hidden-size 64")
+            .model.text()
+            .find("\"gpt\"") != std::string::npos);
+  CHECK(reported(script + "--swiglu --num-query-groups 4").contains("--swiglu"));
+  CHECK(
+      reported("pretrain_mamba.py --num-layers 2 --hidden-size 64").contains("pretrain_mamba.py"));
+  CHECK_FALSE(model("--untie-embeddings-and-output-weights").at("model").at("tied").boolean());
+  const JsonReader deep =
+      run_of({"torchrun --nproc-per-node 8 pretrain_t5.py --num-layers 12 --hidden-size 768 "
+              "--num-attention-heads 12 --seq-length 512 --decoder-seq-length 128 "
+              "--max-position-embeddings 512 --micro-batch-size 4 --global-batch-size 32 --bf16 "
+              "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3 "
+              "--ffn-hidden-size 3072 --attention-backend unfused "
+              "--untie-embeddings-and-output-weights --tokenizer-type BertWordPieceCase"},
+             {"cluster.preset=dgx-a100"});
+  CHECK(deep.at("model").at("decoder_layers").whole_number() == 12);
+  CHECK(deep.at("model").at("sequence").whole_number() == 512);
+  CHECK_FALSE(deep.at("model").at("tied").boolean());
+  CHECK(deep.at("strategy").at("chunks").whole_number() == 2);
   const Settings released = read(R"({"model_type": "bert", "num_hidden_layers": 24,
     "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096,
     "max_position_embeddings": 512, "vocab_size": 30522, "type_vocab_size": 2,

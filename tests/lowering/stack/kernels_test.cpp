@@ -75,11 +75,22 @@ TEST_CASE("a fused attention to all tokens computes all pairs, and is told from 
                                           .batch = 3,
                                           .fused_attention = true});
   const Program program = lowered(graph, "{}");
-  const Block& block = block_of(program, 1, CellPass::forward);
-  CHECK(asked(block, "attention.core").flops == Flops{2 * 2 * b * s * s * h});
-  for (const Task& task : block.tasks) {
-    if (task.name.starts_with("attention.core")) CHECK(std::get<cost::Kernel>(task.work).to_all);
+  const Flops forward{2 * 2 * b * s * s * h};
+  CHECK(asked(block_of(program, 1, CellPass::forward), "attention.core").flops == forward);
+  CHECK(close(asked(block_of(program, 1, CellPass::backward), "attention.core").flops,
+              2.5 * forward, 1e-12));
+  int seen = 0;
+  for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+    for (const Task& task : block_of(program, 1, pass).tasks) {
+      if (!task.name.starts_with("attention.core")) continue;
+      CHECK(std::get<cost::Kernel>(task.work).to_all);
+      ++seen;
+    }
   }
+  CHECK(seen == 1 + 3);
+  // Of all tokens a pooler reads the first, and writes as much: 16 bits each.
+  const Asked first = asked(block_of(program, 3, CellPass::forward), "pooler.first");
+  CHECK(first.traffic == Bytes{2 * b * h});
 }
 
 TEST_CASE(

@@ -34,6 +34,7 @@ TEST_CASE("BERT has as many parameters as the released checkpoints") {
       c.next_sentence = sentences;
       CHECK(parameter_count(bert(c)) == bert_parameters(c));
       c.intermediate = 100;
+      c.tied = false;
       CHECK(parameter_count(bert(c)) == bert_parameters(c));
     }
   }

@@ -38,7 +38,7 @@ inline std::int64_t bert_parameters(const BertConfig& c) {
   const std::int64_t h = c.hidden, f = c.intermediate > 0 ? c.intermediate : 4 * h;
   const std::int64_t sentences = c.next_sentence ? h * h + h + 2 * h + 2 + 2 * h : 0;
   return c.layers * (4 * h * h + 2 * f * h + f + h + 8 * h) + (c.vocabulary + c.sequence) * h +
-         2 * h + h * h + h + 2 * h + c.vocabulary + sentences;
+         2 * h + h * h + h + 2 * h + c.vocabulary + sentences + (c.tied ? 0 : c.vocabulary * h);
 }
 
 /// L(2h^2 + 2hk + 3hf + 2h) + 2Vh + h with k = kv_heads * h / heads and MLPs of width f; tied: Vh;
