@@ -17,6 +17,7 @@ namespace {
 
 /// Data, checkpoints, logs, learning rates and random numbers.
 constexpr std::string_view no_matter[] = {"*ckpt*",
+                                          "vocab-extra-ids",
                                           "*checkpoint*",
                                           "*-path",
                                           "adam-beta*",
@@ -233,7 +234,11 @@ class Megatron {
          {"swiglu", "squared-relu", "normalization", "position-embedding-type",
           "use-rotary-position-embeddings", "group-query-attention", "num-query-groups",
           "qk-layernorm", "disable-bias-linear", "num-experts"}) {
-      if (words_.take(variant)) leave_out(variant, "this family has no such variant");
+      const auto value = words_.take(variant);
+      const bool usual = value == "LayerNorm" || value == "learned_absolute" || value == "false";
+      if (value && !usual)
+        leave_out(value->empty() ? variant : fmt::format("{} {}", variant, *value),
+                  "this family has no such variant");
     }
   }
 
@@ -330,14 +335,13 @@ class Megatron {
       const Tokenizer& usual = usual_tokenizer(tokenizer);
       if (usual.name != tokenizer && !tokenizer.empty())
         settings_.no_matter.push_back("--tokenizer-type " + tokenizer);
-      const bool more = tokenizer.starts_with("BertWordPiece");
-      entries = usual.entries + (more ? words_.number("vocab-extra-ids", 0).value_or(0) : 0);
+      entries = usual.entries;
+      if (tokenizer.starts_with("BertWordPiece"))
+        *entries += words_.number("vocab-extra-ids", 0).value_or(0);
       settings_.assumed.push_back(
           {"--vocab-size",
            fmt::format("{}, as {}'s; it is in the tokenizer's files", *entries, usual.of)});
     }
-    if (const auto ids = words_.take("vocab-extra-ids"))
-      settings_.no_matter.push_back("--vocab-extra-ids " + *ids);
     settings_.model.set("vocabulary", (*entries + multiple - 1) / multiple * multiple);
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,12 @@
 
 namespace stratagem::model {
 namespace {
+
+bool is_table(const Graph& graph, TensorId weight) {
+  return std::ranges::any_of(graph.operators, [&](const Operator& op) {
+    return op.kind == OpKind::embedding && std::ranges::count(op.inputs, weight) > 0;
+  });
+}
 
 /// W x: x has several dimensions, of which the weight has the last.
 bool is_linear(const Graph& graph, const Operator& op, TensorId weight) {
@@ -29,23 +36,22 @@ class Adapting {
   Adapting(Graph& graph, std::int64_t rank) : graph_(graph), rank_(rank) {}
 
   void copy(Operator op) {
+    read_sums(op);
     if (op.kind == OpKind::cast) before_cast_[op.outputs[0]] = op.inputs[0];
-    for (TensorId& input : op.inputs) {
-      if (const auto sum = sums_.find(input); sum != sums_.end()) input = sum->second;
-    }
     add(std::move(op));
   }
 
-  /// Puts what an adapter adds behind an operator that has been copied.
+  /// Copies a product with its adapter. A comes before W, so that what both return for x is added
+  /// up where A reads it.
   void adapt(Operator op) {
+    read_sums(op);
+    const Annotation& of = *op.annotation;
     const Tensor weight = graph_.tensors[op.inputs[1]];
     const TensorId x = source_of(op.inputs[0]), y = op.outputs[0];
-    std::vector<Term> low = op.annotation->inputs[0];
-    const std::string of_x = to_text(low, op.annotation->outputs[0]);
-    const Term columns = op.annotation->inputs[1][1], rows = op.annotation->inputs[1][0];
+    std::vector<Term> low = of.inputs[0];
     low.back() = {.identifiers = {"rank"}, .frozen = {false}};
-    const std::string of_low = to_text(low, low);
-    const std::string of_y = to_text(op.annotation->outputs[0], op.annotation->outputs[0]);
+    const std::string of_y = to_text(of.outputs[0], of.outputs[0]);
+    const std::string width = of.inputs[1][1].identifiers.front() + "+";
     const TensorId a = parameter(op.name + ".lora_a", {rank_, weight.shape[1]}, weight.type);
     const TensorId b = parameter(op.name + ".lora_b", {weight.shape[0], rank_}, weight.type);
     std::vector<std::int64_t> shape = graph_.tensors[x].shape;
@@ -53,11 +59,12 @@ class Adapting {
     const TensorId reduced = activation(op.name + ".lora_a.out", shape, y);
     const TensorId widened = activation(op.name + ".lora_b.out", graph_.tensors[y].shape, y);
     const TensorId sum = activation(op.name + ".adapted", graph_.tensors[y].shape, y);
-    const std::string k = columns.identifiers.front() + "+";
-    add(op, OpKind::contraction, ".lora_a", of_x + ", rank " + k + " -> " + of_low, {x, a},
-        reduced);
+    add(op, OpKind::contraction, ".lora_a",
+        to_text(of.inputs[0], of.outputs[0]) + ", rank " + width + " -> " + to_text(low, low),
+        {x, a}, reduced);
+    add(op);
     add(op, OpKind::contraction, ".lora_b",
-        to_text(low, op.annotation->outputs[0]) + ", " + rows.identifiers.front() + " rank+ -> " +
+        to_text(low, of.outputs[0]) + ", " + of.inputs[1][0].identifiers.front() + " rank+ -> " +
             of_y,
         {reduced, b}, widened);
     add(op, OpKind::add, ".adapted", of_y + ", " + of_y + " -> " + of_y, {y, widened}, sum);
@@ -65,6 +72,13 @@ class Adapting {
   }
 
  private:
+  /// Readers of an adapted product read the sum.
+  void read_sums(Operator& op) const {
+    for (TensorId& input : op.inputs) {
+      if (const auto sum = sums_.find(input); sum != sums_.end()) input = sum->second;
+    }
+  }
+
   [[nodiscard]] TensorId source_of(TensorId x) const {
     const auto found = before_cast_.find(x);
     return found == before_cast_.end() ? x : found->second;
@@ -114,13 +128,20 @@ class Adapting {
 }  // namespace
 
 bool takes_adapter(const Graph& graph, TensorId weight) {
-  return std::ranges::any_of(graph.operators,
-                             [&](const Operator& op) { return is_linear(graph, op, weight); });
+  return !is_table(graph, weight) && std::ranges::any_of(graph.operators, [&](const Operator& op) {
+    return is_linear(graph, op, weight);
+  });
 }
 
 Graph with_adapters(Graph graph, std::int64_t rank,
                     const std::function<bool(const Tensor& weight)>& adapted) {
   graph = forward_pass(std::move(graph));
+  std::set<TensorId> weights;
+  for (const Operator& op : graph.operators) {
+    if (op.kind != OpKind::contraction) continue;
+    const TensorId weight = op.inputs[1];
+    if (takes_adapter(graph, weight) && adapted(graph.tensors[weight])) weights.insert(weight);
+  }
   const std::vector<Operator> operators = std::exchange(graph.operators, {});
   for (Segment& segment : graph.segments) segment.forward.clear();
   for (Tensor& tensor : graph.tensors) {
@@ -129,10 +150,8 @@ Graph with_adapters(Graph graph, std::int64_t rank,
   }
   Adapting adapting(graph, rank);
   for (const Operator& op : operators) {
-    adapting.copy(op);
-    if (op.inputs.size() > 1 && is_linear(graph, op, op.inputs[1]) &&
-        adapted(graph.tensors[op.inputs[1]]))
-      adapting.adapt(graph.operators.back());
+    const bool takes = op.kind == OpKind::contraction && weights.contains(op.inputs[1]);
+    takes ? adapting.adapt(op) : adapting.copy(op);
   }
   differentiate(graph, graph.loss);
   return graph;

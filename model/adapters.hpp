@@ -10,9 +10,10 @@ namespace stratagem::model {
 
 /// Beside each product W x whose weight `adapted` accepts stands B (A x), with A of (rank, width of
 /// x) and B of (width of W x, rank); both are added up. Nothing but A and B is trained, in the
-/// weight's type; they read x as it is before a cast. Weights of two dimensions are accepted only:
-/// one matrix for all tokens. Not modelled: dropout before A, and a scale of the sum. Source: Hu et
-/// al., LoRA, arXiv:2106.09685, section 4.1. The backward pass is derived anew.
+/// weight's type; they read x as it is before a cast. Only weights of two dimensions take one, one
+/// matrix for all tokens, and no table that is looked up. Not modelled: dropout before A, and a
+/// scale of the sum. Source: Hu et al., LoRA, arXiv:2106.09685, section 4.1. The backward pass is
+/// derived anew.
 Graph with_adapters(Graph graph, std::int64_t rank,
                     const std::function<bool(const Tensor& weight)>& adapted);
 

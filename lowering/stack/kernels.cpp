@@ -101,13 +101,16 @@ Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
                static_cast<double>(inputs[queries + 1][tokens])};
 }
 
+/// Does it read as much of its operand as it writes?
+bool reads_one_row(const model::Operator& op) {
+  static const OpKind first_token = model::operator_named("first_token");
+  return op.kind == first_token && op.pass == model::Pass::forward;
+}
+
 /// Does the operator move this operand through memory as a whole?
 bool moves(const model::Operator& op, const std::vector<std::int64_t>& operand,
            const std::vector<std::int64_t>& result) {
-  // One row of many is read, as much as is written.
-  static const OpKind first_token = model::operator_named("first_token");
-  const bool picks = op.kind == first_token && op.pass == model::Pass::forward;
-  if (op.kind == OpKind::pick || picks) return operand.size() == result.size();
+  if (op.kind == OpKind::pick) return operand.size() == result.size();
   const bool looks_up =
       op.kind == OpKind::cross_entropy && op.pass == model::Pass::forward && op.outputs.size() == 1;
   return !looks_up || operand.size() == result.size();
@@ -136,7 +139,8 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
     return std::max(0.0, 2 + rule.extra_passes) * total + extra;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], inputs[i]);
+    if (moves(op, inputs[i], outputs[0]))
+      count(op.inputs[i], reads_one_row(op) ? outputs[0] : inputs[i]);
   }
   // One kernel reads all that the gradients of queries, keys and values need: a third each.
   if (is_fused_attention(op) && op.pass != model::Pass::forward) total = total / 3;

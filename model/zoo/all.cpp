@@ -54,6 +54,7 @@ OptionList<Adapters> adapter_options() {
 std::shared_ptr<const Graph> adapted(const JsonReader& config, std::shared_ptr<const Graph> graph) {
   const auto lora = config.find("lora");
   if (!lora) return graph;
+  if (config.has("prefix")) lora->fail("no prefix beside it, since adapters alone are trained");
   Adapters adapters = read_object(adapter_options(), *lora, Adapters{});
   const auto takes = [&](TensorId weight) { return takes_adapter(*graph, weight); };
   const std::string what = "a pattern of names of linear layers' weights";
@@ -84,7 +85,7 @@ std::shared_ptr<const Graph> frozen(const JsonReader& config, std::shared_ptr<co
 Family trained_in_part(Family family) {
   family.options.push_back({object_of(adapter_options()).values(), "lora",
                             "low-rank adapters beside linear layers, by default those of queries, "
-                            "keys and values; nothing else is trained",
+                            "keys and values of self-attentions; nothing else is trained",
                             "none"});
   family.options.push_back({list_of<std::string>(text()).values(), "frozen",
                             "patterns of names of parameters that are not trained (`*` is any "

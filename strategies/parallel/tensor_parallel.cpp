@@ -21,6 +21,7 @@ class TensorDivision {
       : graph_(graph), options_(options) {
     for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
       if (op->pass != model::Pass::forward) continue;
+      if (op->kind == OpKind::add) added_to_[op->inputs[1]] = op->inputs[0];
       const bool adds = op->kind == OpKind::bias_add || op->kind == OpKind::add;
       const bool cut = adds && cut_into_heads_.contains(op->outputs[0]);
       if (cut || op->kind == OpKind::split_heads) cut_into_heads_.insert(op->inputs[0]);
@@ -71,8 +72,11 @@ class TensorDivision {
 
   /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
   /// together with the others, or where they become heads (queries alone); a tied table is divided
-  /// as it was for the lookup.
+  /// as it was for the lookup. What is added to a partial sum, as an adapter is, stays whole.
   [[nodiscard]] std::string columns(const Operator& op) const {
+    if (const auto sum = added_to_.find(op.outputs[0]);
+        sum != added_to_.end() && partial_.contains(sum->second))
+      return "";
     const std::vector<model::Term>& terms = op.annotation->inputs[1];
     if (const auto tied = tables_.find(op.inputs[1]); tied != tables_.end())
       return tied->second < 0 ? "" : terms[tied->second].identifiers.front();
@@ -102,9 +106,10 @@ class TensorDivision {
   const model::Graph& graph_;
   const Options& options_;
   std::set<TensorId> cut_into_heads_;  ///< and products to which a bias or adapter is added before
-  std::set<TensorId> partial_;         ///< activations of which every rank has a partial sum
-  std::map<TensorId, int> divided_;    ///< by activation: its dimension that Megatron-LM divides
-  std::map<TensorId, int> tables_;     ///< by parameter: its divided dimension, -1 if whole
+  std::map<TensorId, TensorId> added_to_;  ///< by second operand of a sum: the first
+  std::set<TensorId> partial_;             ///< activations of which every rank has a partial sum
+  std::map<TensorId, int> divided_;  ///< by activation: its dimension that Megatron-LM divides
+  std::map<TensorId, int> tables_;   ///< by parameter: its divided dimension, -1 if whole
 };
 
 /// op-trans, operator by operator: the token table along the vocabulary; QKV and fc1 by columns, so

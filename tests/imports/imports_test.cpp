@@ -282,7 +282,10 @@ TEST_CASE("BERT and T5 are read from their programs' arguments, BERT from its co
   CHECK(read("# as pretrain_bert.py\ntorchrun pretrain_gpt.py --num-layers 2 --hidden-size 64")
             .model.text()
             .find("\"gpt\"") != std::string::npos);
-  CHECK(reported(script + "--swiglu --num-query-groups 4").contains("--swiglu"));
+  CHECK(reported(script + "--swiglu --num-query-groups 4") ==
+        std::set<std::string>{"--swiglu", "--num-query-groups 4"});
+  CHECK(reported(script + "--normalization LayerNorm --position-embedding-type learned_absolute")
+            .empty());
   CHECK(
       reported("pretrain_mamba.py --num-layers 2 --hidden-size 64").contains("pretrain_mamba.py"));
   CHECK_FALSE(model("--untie-embeddings-and-output-weights").at("model").at("tied").boolean());

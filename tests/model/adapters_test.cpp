@@ -60,10 +60,13 @@ TEST_CASE("adapters read what stands before a cast, and tables and norms take no
   GptConfig config = small;
   config.type = DataType::bf16;
   const Graph graph = with_adapters(cast_products(gpt(config), DataType::fp8), rank, &of_attention);
+  int seen = 0;
   for (const Operator& op : graph.operators) {
-    if (op.pass == Pass::forward && op.name.ends_with(".lora_a"))
-      CHECK(graph.tensors[op.inputs[0]].type == DataType::bf16);
+    if (op.pass != Pass::forward || !op.name.ends_with(".lora_a")) continue;
+    CHECK(graph.tensors[op.inputs[0]].type == DataType::bf16);
+    ++seen;
   }
+  CHECK(seen == 3 * 2);
   const Graph plain = gpt(small);
   const auto takes = [&](const std::string& name) {
     const auto tensor = std::ranges::find(plain.tensors, name, &Tensor::name);
@@ -74,6 +77,7 @@ TEST_CASE("adapters read what stands before a cast, and tables and norms take no
   CHECK_FALSE(takes("layers.0.mlp.fc1.bias"));
   CHECK_FALSE(takes("layers.0.mlp_norm.scale"));
   CHECK_FALSE(takes("embedding.positions"));
+  CHECK_FALSE(takes("embedding.words"));  // the logits', too
 }
 
 }  // namespace stratagem::model::adapters_test

@@ -90,7 +90,7 @@ TEST_CASE("a fused attention to all tokens computes all pairs, and is told from 
   CHECK(seen == 1 + 3);
   // Of all tokens a pooler reads the first, and writes as much: 16 bits each.
   const Asked first = asked(block_of(program, 3, CellPass::forward), "pooler.first");
-  CHECK(first.traffic == Bytes{2 * b * h});
+  CHECK(first.traffic == Bytes{2 * 2 * b * h});
 }
 
 TEST_CASE(

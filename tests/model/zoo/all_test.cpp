@@ -193,6 +193,26 @@ TEST_CASE("a T5 is read from its sizes") {
              StartsWith("test.json: /activation: "));
 }
 
+TEST_CASE("adapters are read, and refused where they make no sense") {
+  const std::string sizes =
+      R"({"layers": 2, "hidden": 8, "heads": 2, "sequence": 4, "vocabulary": 11, )";
+  const std::int64_t plain = parameter_count(build(sizes + R"("tied": true})"));
+  const auto with = [&](const std::string& lora) { return sizes + "\"lora\": " + lora + "}"; };
+  CHECK(parameter_count(build(with(R"({"rank": 3})"))) == plain + 2 * 3 * (8 + 24));
+  CHECK(parameter_count(build(with(R"({"rank": 3, "of": ["*.fc1.weight"]})"))) ==
+        plain + 2 * 3 * (8 + 32));
+  for (const auto& [lora, path] :
+       {std::pair{R"({"rank": 0})", "/lora/rank: "}, std::pair{"{}", "/lora: "},
+        std::pair{R"({"rank": 3, "of": ["embedding.words"]})", "/lora/of/0: "},
+        std::pair{R"({"rank": 3, "of": []})", "/lora/of: "},
+        std::pair{R"({"rank": 3}, "prefix": 2)", "/lora: "}}) {
+    CHECK_THAT(refusal(with(lora)), StartsWith(std::string("test.json: ") + path));
+  }
+  CHECK_THAT(
+      refusal(R"({"layers": 1, "msa_rows": 4, "residues": 8, "lora": {"rank": 2}})", "evoformer"),
+      StartsWith("test.json: /lora: expected \"of\""));
+}
+
 TEST_CASE("parameters are frozen by pattern, and prefixes are read") {
   const std::string sizes =
       R"({"layers": 2, "hidden": 8, "heads": 2, "sequence": 4, "vocabulary": 11, )";
