@@ -8,16 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "base/input_error.hpp"
 #include "model/builder.hpp"
 
 namespace stratagem::model {
 namespace {
 
-bool is_table(const Graph& graph, TensorId weight) {
-  return std::ranges::any_of(graph.operators, [&](const Operator& op) {
-    return op.kind == OpKind::embedding && std::ranges::count(op.inputs, weight) > 0;
-  });
+/// Parameters whose rows are picked.
+std::set<TensorId> tables_of(const Graph& graph) {
+  std::set<TensorId> tables;
+  for (const Operator& op : graph.operators) {
+    if (op.kind == OpKind::embedding && op.pass == Pass::forward) tables.insert(op.inputs[1]);
+  }
+  return tables;
 }
 
 /// W x: x has several dimensions, of which the weight has the last.
@@ -128,19 +130,20 @@ class Adapting {
 }  // namespace
 
 bool takes_adapter(const Graph& graph, TensorId weight) {
-  return !is_table(graph, weight) && std::ranges::any_of(graph.operators, [&](const Operator& op) {
-    return is_linear(graph, op, weight);
-  });
+  return !tables_of(graph).contains(weight) &&
+         std::ranges::any_of(graph.operators,
+                             [&](const Operator& op) { return is_linear(graph, op, weight); });
 }
 
 Graph with_adapters(Graph graph, std::int64_t rank,
                     const std::function<bool(const Tensor& weight)>& adapted) {
   graph = forward_pass(std::move(graph));
+  const std::set<TensorId> tables = tables_of(graph);
   std::set<TensorId> weights;
   for (const Operator& op : graph.operators) {
-    if (op.kind != OpKind::contraction) continue;
+    if (op.kind != OpKind::contraction || tables.contains(op.inputs[1])) continue;
     const TensorId weight = op.inputs[1];
-    if (takes_adapter(graph, weight) && adapted(graph.tensors[weight])) weights.insert(weight);
+    if (is_linear(graph, op, weight) && adapted(graph.tensors[weight])) weights.insert(weight);
   }
   const std::vector<Operator> operators = std::exchange(graph.operators, {});
   for (Segment& segment : graph.segments) segment.forward.clear();
