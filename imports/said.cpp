@@ -139,6 +139,10 @@ bool Said::flag(const std::string& name) {
   return value && *value != "false";
 }
 
+void Said::copy(const std::string& name, Json& object, const std::string& key) {
+  if (const auto value = number(name)) object.set(key, *value);
+}
+
 std::optional<double> Said::real(const std::string& name) {
   const std::optional<std::string> word = take(name);
   if (!word) return std::nullopt;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.hpp"
+
 namespace stratagem::imports {
 
 /// Values by name; what was asked for counts as read.
@@ -28,6 +30,8 @@ class Said {
   bool flag(const std::string& name);
   /// Throws InputError if it is there and no whole number of at least `least`.
   std::optional<int> number(const std::string& name, int least = 1);
+  /// Sets a key of an object to that number, if it is there.
+  void copy(const std::string& name, Json& object, const std::string& key);
   /// Throws InputError if it is there and no number.
   std::optional<double> real(const std::string& name);
 

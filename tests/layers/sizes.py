@@ -13,7 +13,7 @@ import re
 import sys
 
 FOLDERS = """base topology model cost placement strategies program lowering sim study kernels
-             calibrate execute search report commands""".split()
+             calibrate execute search report imports commands""".split()
 LIMITS = {"lines of a class": 250, "data members": 15, "lines of a function": 60}
 LONG_FUNCTIONS = ["kernels"]  # a kernel of a GPU is one loop nest, whose steps share registers
 
