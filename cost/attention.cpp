@@ -38,14 +38,21 @@ std::map<int, AttentionPasses> read_sizes(const JsonReader& json) {
 
 }  // namespace
 
+double AttentionShape::seen() const {
+  if (!causal) return keys;
+  return window > 0 && window < keys ? window * (1 - (window - 1) / (2 * keys)) : keys / 2;
+}
+
 double attention_share(const AttentionPass& pass, const AttentionShape& shape,
                        double multiprocessors) {
   constexpr double largest_block = 128;
   const double block = std::min(shape.queries, largest_block);
   const double mean = shape.heads * shape.queries / block / multiprocessors;
-  const double last = shape.causal ? 2 : 1;
-  const double extra = shape.causal ? 2 * (pass.ramp.value + pass.tile.value) : pass.ramp.value;
-  return pass.efficiency.value / ((1 + extra / shape.keys) * (1 + last / mean));
+  const bool windowed = shape.causal && shape.window > 0 && shape.window < shape.keys;
+  const double last = shape.causal && !windowed ? 2 : 1;
+  const int edges = windowed ? 2 : shape.causal ? 1 : 0;
+  const double extra = pass.ramp.value + edges * pass.tile.value;
+  return pass.efficiency.value / ((1 + extra / shape.seen()) * (1 + last / mean));
 }
 
 double attention_share(const std::map<int, AttentionPasses>& sizes, bool forward, double size,

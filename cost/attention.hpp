@@ -27,11 +27,16 @@ struct AttentionShape {
   double queries;
   double keys;
   bool causal;
+  double window = 0;  ///< of causal: how many of the last keys a query sees; 0: all
+
+  /// Keys that a query sees, on the mean: half of them behind a causal mask, which ranks that
+  /// divide queries share evenly.
+  [[nodiscard]] double seen() const;
 };
 
 /// One pass of an implementation with heads of one size. Its products reach this share of the peak:
 ///
-///     efficiency / ((1 + extra / keys) (1 + last / mean))
+///     efficiency / ((1 + extra / seen) (1 + last / mean))
 ///
 /// A multiprocessor computes blocks of up to 128 queries. The mean number of its blocks is
 ///
@@ -46,11 +51,11 @@ struct AttentionShape {
 /// too, though FlashAttention-2 divides its keys: that differs where there are more of either.
 /// Source of the blocks: Dao, FlashAttention-2, arXiv:2307.08691, section 3.2.
 ///
-/// `extra` is `ramp` without a mask and 2 (ramp + tile) behind a causal mask.
-/// `ramp` is the cost of beginning and ending the loop over keys, as a number of keys. `tile` is
-/// the cost of the tiles on the diagonal, where the mask hides part of what is computed; it is a
-/// number of keys too. Pairs of tokens that the mask hides do not count as work: behind a causal
-/// mask the same cost is spread over half as many keys, which is the factor 2.
+/// `extra` is `ramp` without a mask, ramp + tile behind a causal mask and ramp + 2 tile with a
+/// window, which has two edges. `ramp` is the cost of beginning and ending the loop over keys, as a
+/// number of keys. `tile` is the cost of the tiles on the diagonal, where the mask hides part of
+/// what is computed; it is a number of keys too. Pairs of tokens that the mask hides do not count
+/// as work. Windows were not measured; their blocks all see equally many keys.
 struct AttentionPass {
   Constant<double> efficiency;  ///< share of the peak that endless sequences reach, 0..1
   Constant<double> ramp;        ///< 0 or more

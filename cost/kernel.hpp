@@ -21,7 +21,7 @@ enum class KernelPass : std::uint8_t {
 /// One logical operation on one device, as `launches` kernels in a row.
 /// `flops` are hardware FLOPs. A GEMM is `batch` products (m, k) x (k, n): 2*m*n*k*batch. For fused
 /// attention they are those of its products, without the half of all pairs of tokens that a causal
-/// mask hides. For other kernels they are 0.
+/// mask hides, and those that a window hides. For other kernels they are 0.
 /// m, n and k are then queries, keys and the size of a head, batch is that of heads.
 /// `traffic` is what the kernels read from and write to device memory altogether.
 struct Kernel {
@@ -42,7 +42,8 @@ struct Kernel {
   int pieces = 1;
   /// Of a product: multiprocessors on which it does not run, since a collective beside it has them.
   int spared = 0;
-  bool to_all = false;  ///< of fused attention: queries see all keys, no causal mask hides any
+  bool to_all = false;      ///< of fused attention: queries see all keys, no causal mask hides any
+  std::int64_t window = 0;  ///< of fused attention: the last keys that a query sees; 0: all
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;
 };

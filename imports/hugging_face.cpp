@@ -36,9 +36,20 @@ constexpr std::string_view no_matter[] = {"_*",
                                           "initializer_factor",
                                           "n_ctx",
                                           "scale_attn_weights",
-                                          "max_window_layers"};
+                                          "max_window_layers",
+                                          "aux_loss_alpha",
+                                          "seq_aux",
+                                          "norm_topk_prob",
+                                          "routed_scaling_factor",
+                                          "topk_method",
+                                          "ep_size",
+                                          "initial_context_length"};
 constexpr Missing missing[] = {
     {"sliding_window", "attention is over all earlier tokens"},
+    {"num_nextn_predict_layers", "a second predicted token is not trained"},
+    {"n_group", "tokens are sent to any experts"},
+    {"topk_group", "tokens are sent to any experts"},
+    {"swiglu_limit", "gates are not clamped"},
     {"*quantization*", "weights are trained, not quantised"},
 };
 
@@ -102,6 +113,45 @@ void read_llama(Said& said, Settings& settings) {
   expect(said, settings, "attention_dropout", {"0.0", "0"}, "llama has no dropout");
 }
 
+/// Of Qwen3's mixtures, all layers of which have experts.
+void read_qwen3_moe(Said& said, Settings& settings) {
+  read_llama(said, settings);
+  settings.model.set("qk_norm", true);
+  expect(said, settings, "decoder_sparse_step", {"1"}, "all layers are mixtures");
+  expect(said, settings, "mlp_only_layers", {"[]"}, "all layers are mixtures");
+  if (!said.flag("use_sliding_window")) said.take("sliding_window");
+}
+
+void read_deepseek(Said& said, Settings& settings) {
+  read_llama(said, settings);
+  Json latent = Json::object();
+  said.copy("kv_lora_rank", latent, "key_rank");
+  said.copy("q_lora_rank", latent, "query_rank");
+  said.copy("qk_rope_head_dim", latent, "rotary");
+  said.copy("v_head_dim", latent, "values");
+  settings.model.set("latent", latent);
+  said.take("num_key_value_heads");  // as many as heads
+  expect(said, settings, "moe_layer_freq", {"1"}, "all layers after the first are mixtures");
+  if (said.take("scoring_func").value_or("softmax") == "sigmoid")
+    settings.model.set("router", "sigmoid").set("router_bias", true);
+}
+
+void read_gpt_oss(Said& said, Settings& settings) {
+  settings.model.set("norm", "rms").set("positions", "rotary").set("activation", "swiglu");
+  settings.model.set("dropout", false).set("attention", "fused").set("sinks", true);
+  settings.model.set("router_bias", true).set("tied", said.flag("tie_word_embeddings"));
+  expect(said, settings, "hidden_act", {"silu"}, "the MLP's activation is SiLU");
+  expect(said, settings, "attention_bias", {"true"}, "all linear layers have biases");
+  expect(said, settings, "attention_dropout", {"0.0", "0"}, "there is no dropout");
+  said.copy("sliding_window", settings.model, "window");
+  const std::string layers = said.take("layer_types").value_or("");
+  if (layers.starts_with(R"(["sliding_attention","full_attention","sliding)"))
+    settings.model.set("full_every", 2);
+  else if (!layers.empty())
+    settings.left_out.push_back({"layer_types", "every second layer sees all tokens"});
+  said.take("experts_per_token");
+}
+
 /// Values of transformers' names as our keys of a family.
 struct Names {
   std::string family;
@@ -125,15 +175,31 @@ const std::map<std::string, Names> models = [] {
   const Keys llama = with(bert, {{"num_key_value_heads", "kv_heads"}});
   const Keys mixtral =
       with(llama, {{"num_local_experts", "experts"}, {"num_experts_per_tok", "experts_per_token"}});
+  const Keys moe = with(llama, {{"num_experts_per_tok", "experts_per_token"}});
+  const Keys qwen =
+      with(moe, {{"num_experts", "experts"}, {"moe_intermediate_size", "expert_width"}});
+  const Keys deepseek = with(bert, {{"n_routed_experts", "experts"},
+                                    {"num_experts_per_tok", "experts_per_token"},
+                                    {"moe_intermediate_size", "expert_width"},
+                                    {"n_shared_experts", "shared_experts"},
+                                    {"first_k_dense_replace", "plain_layers"},
+                                    {"qk_nope_head_dim", "head_width"}});
+  const Keys oss = with(moe, {{"num_local_experts", "experts"}});
   const Keys opt = with(sizes, {{"ffn_dim", "intermediate"}});
   const Keys gpt2 = {{"n_layer", "layers"},       {"n_embd", "hidden"},
                      {"n_head", "heads"},         {"n_inner", "intermediate"},
                      {"n_positions", "sequence"}, {"vocab_size", "vocabulary"}};
-  return std::map<std::string, Names>{
-      {"llama", {"llama", llama, &read_llama}},     {"mistral", {"llama", llama, &read_llama}},
-      {"mixtral", {"llama", mixtral, &read_llama}}, {"qwen3", {"llama", llama, &read_llama, true}},
-      {"gpt2", {"gpt", gpt2, &read_gpt}},           {"opt", {"gpt", opt, &read_gpt}},
-      {"bert", {"bert", bert, &read_bert}}};
+  return std::map<std::string, Names>{{"llama", {"llama", llama, &read_llama}},
+                                      {"mistral", {"llama", llama, &read_llama}},
+                                      {"mixtral", {"llama", mixtral, &read_llama}},
+                                      {"qwen3", {"llama", llama, &read_llama, true}},
+                                      {"gpt2", {"gpt", gpt2, &read_gpt}},
+                                      {"opt", {"gpt", opt, &read_gpt}},
+                                      {"bert", {"bert", bert, &read_bert}},
+                                      {"qwen3_moe", {"llama", qwen, &read_qwen3_moe}},
+                                      {"deepseek_v3", {"llama", deepseek, &read_deepseek}},
+                                      {"kimi_k2", {"llama", deepseek, &read_deepseek}},
+                                      {"gpt_oss", {"gpt", oss, &read_gpt_oss}}};
 }();
 
 Settings read(const std::string& text, const std::string& file) {
@@ -156,9 +222,9 @@ Settings read(const std::string& text, const std::string& file) {
   expect(said, settings, "gradient_checkpointing", {"false"}, "say it as \"recompute\"");
   expect(said, settings, "layerdrop", {"0.0", "0"}, "no layer is left out");
   const auto hidden = said.number("hidden_size"), heads = said.number("num_attention_heads");
-  if (hidden && heads)
-    expect(said, settings, "head_dim", {std::to_string(*hidden / *heads)},
-           "a head has its share of the hidden size");
+  const auto width = said.number("head_dim");
+  if (hidden && heads && width && *width * *heads != *hidden)
+    settings.model.set("head_width", *width);
   settings.assumed.push_back({"sequence", "the longest that the model takes"});
   if (const auto dtype = said.take("torch_dtype")) {
     const std::map<std::string, std::string> precisions = {

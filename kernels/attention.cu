@@ -39,6 +39,8 @@ void expect_sizes(const Attention& a, std::size_t log_sums, std::initializer_lis
 void expect_head(const Attention& a) {
   if (a.size > plain_most)
     throw DeviceError("attention on a GPU knows heads of up to 256, not " + std::to_string(a.size));
+  if (a.value_size() != a.size || a.window > 0)
+    throw DeviceError("attention on a GPU knows no windows, and values as wide as keys alone");
 }
 
 /// Blocks of one kernel: `rows` rows each of all heads.

@@ -8,9 +8,9 @@
 
 namespace stratagem::kernels {
 
-/// q (batch, heads, queries, size); k and v (batch, kv_heads, keys, size), where heads / kv_heads
-/// heads share each. Scores are scaled by 1 / sqrt(size). `causal`: the last query sees all keys,
-/// the one before it all but one, and so on.
+/// q (batch, heads, queries, size); k (batch, kv_heads, keys, size) and v (batch, kv_heads, keys,
+/// value_size), where heads / kv_heads heads share each. Scores are scaled by 1 / sqrt(size).
+/// `causal`: the last query sees all keys, the one before it all but one, and so on.
 struct Attention {
   std::int64_t batch = 0;
   std::int64_t heads = 0;
@@ -19,20 +19,33 @@ struct Attention {
   std::int64_t keys = 0;
   std::int64_t size = 0;
   bool causal = false;
+  std::int64_t values = 0;  ///< 0: as wide as keys
+  std::int64_t window = 0;  ///< if causal: a query sees so many of the last keys; 0: all
+
+  [[nodiscard]] std::int64_t value_size() const { return values > 0 ? values : size; }
 };
 
-/// out (batch, heads, queries, size) = softmax(q k^T / sqrt(size)) v. `log_sums` (batch, heads,
-/// queries), the logarithm of the sum of exponentials, is what the backward pass needs to compute
-/// probabilities again; scores are kept for a few queries at a time only. Dao, FlashAttention-2,
-/// arXiv:2307.08691, algorithm 1. Throws BrokenPromise unless kv_heads divides heads and, if
-/// causal, queries <= keys.
+/// out (batch, heads, queries, value_size) = softmax(q k^T / sqrt(size)) v. `log_sums` (batch,
+/// heads, queries), the logarithm of the sum of exponentials, is what the backward pass needs to
+/// compute probabilities again; scores are kept for a few queries at a time only. Dao,
+/// FlashAttention-2, arXiv:2307.08691, algorithm 1. Throws BrokenPromise unless kv_heads divides
+/// heads and, if causal, queries <= keys. `sinks` (heads), or none: a score beside those of the
+/// keys, which has no value.
 template <typename T>
-void attention(const Attention& shape, In<T> q, In<T> k, In<T> v, Out<T> out, Out<T> log_sums);
+void attention(const Attention& shape, In<T> q, In<T> k, In<T> v, Out<T> out, Out<T> log_sums,
+               In<T> sinks = {});
 
 /// A gradient without room for it is not computed.
 template <typename T>
 void attention_gradient(const Attention& shape, In<T> dout, In<T> q, In<T> k, In<T> v, In<T> out,
                         In<T> log_sums, Out<T> dq, Out<T> dk, Out<T> dv);
+
+/// Of sinks: the sum over all queries of -exp(sink - log_sum) times the product of `dout` and
+/// `out`, since a sink's probability takes from those of the keys and has no value. Operands are
+/// rows of tokens: dout and out (tokens, heads, value_size), log_sums (tokens, heads). Adds to
+/// `dsinks`.
+template <typename T>
+void attention_sink_gradient(In<T> dout, In<T> out, In<T> log_sums, In<T> sinks, Out<T> dsinks);
 
 /// Which kernel on a GPU computes attention forward: the quickest that takes the shape, or, for
 /// tests and measurements, one by name.
@@ -43,8 +56,8 @@ enum class AttentionKernel { quickest, wmma, plain };
 /// rounded up to 64, 128 or 256. Compute capability 7.0 has tensor cores forward only, by WMMA, up
 /// to 128, and 7.5 up to 128. Whatever else there is, fp32 always, goes to a slow kernel without
 /// tensor cores. Backward takes seven products where one kernel would do with five, so that its
-/// sums have one order. Throws DeviceError for heads of more than 256, and for a shape or type that
-/// the kernel asked for does not take.
+/// sums have one order. Throws DeviceError for heads of more than 256, for windows and for values
+/// of another width, and for a shape or type that the kernel asked for does not take.
 template <typename T>
 void attention(const Stream& stream, const Attention& shape, DeviceIn<T> q, DeviceIn<T> k,
                DeviceIn<T> v, DeviceOut<T> out, DeviceOut<float> log_sums,

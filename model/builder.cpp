@@ -57,6 +57,10 @@ OpId Builder::add(OpKind kind, const std::string& name, const std::string& annot
   return id;
 }
 
+void Builder::limit(OpId attention, std::int64_t window) {
+  graph_.operators[attention].window = window;
+}
+
 Graph Builder::finish(TensorId loss) && {
   differentiate(graph_, loss);
   return std::move(graph_);

@@ -24,6 +24,9 @@ class Builder {
            std::vector<TensorId> inputs, std::vector<TensorId> outputs,
            Combine combine = Combine::sum);
 
+  /// See Operator::window.
+  void limit(OpId attention, std::int64_t window);
+
   [[nodiscard]] const Tensor& operator[](TensorId id) const { return graph_.tensors[id]; }
 
   /// Appends the backward pass of everything that leads to `loss`, and one optimizer step per

@@ -8,24 +8,26 @@
 namespace stratagem::model {
 namespace {
 
-/// Products within a fused attention that an operator stands for, those of scores that are computed
-/// again not counted: two forward; for the gradient of the queries two, for those of keys and
-/// values one.
-int attention_products(const Operator& op) {
-  const bool queries = dimension_of(op.annotation->outputs[0], "s") >= 0;
-  return op.pass == Pass::forward || queries ? 2 : 1;
-}
-
 Flops attention_flops(const Graph& graph, const Operator& op) {
   const Operator& forward = op.forward < 0 ? op : graph.operators[op.forward];
   const Tensor& queries = graph.tensors[forward.inputs[0]];
   const Tensor& keys = graph.tensors[forward.inputs[1]];
   const int position = dimension_of(forward.annotation->inputs[1], "t");
-  return Flops{2.0 * attention_products(op) * static_cast<double>(element_count(queries)) *
-               static_cast<double>(keys.shape[position])};
+  const std::int64_t key = keys.shape.back(), value = graph.tensors[forward.inputs[2]].shape.back();
+  const std::int64_t all = keys.shape[position];
+  const std::int64_t seen = forward.window > 0 ? std::min(forward.window, all) : all;
+  const std::int64_t pairs = element_count(queries) / key * seen;
+  return Flops{2.0 * static_cast<double>(pairs * attention_widths(op, key, value))};
 }
 
 }  // namespace
+
+std::int64_t attention_widths(const Operator& op, std::int64_t key, std::int64_t value) {
+  if (op.pass == Pass::forward) return key + value;  // scores, and their product with the values
+  const std::vector<Term>& of = op.annotation->outputs[0];
+  if (dimension_of(of, "s") >= 0) return value + key;  // of probabilities, of queries
+  return dimension_of(of, "w") >= 0 ? value : key;
+}
 
 bool is_fused_attention(const Operator& op) {
   return op.kind == OpKind::fused_attention || op.kind == OpKind::fused_attention_to_all;

@@ -24,7 +24,7 @@ enum class OpKind : std::uint8_t {
   layer_norm,         ///< with scale and shift; statistics are its second output
   rms_norm,           ///< with scale; statistics are its second output
   contraction,        ///< a matrix product, batched or not
-  split_heads,        ///< queries, keys and values of every head, cut out of one tensor and copied
+  split_heads,        ///< parts of every head, or of a row, cut out of one tensor and copied
   merge_heads,        ///< the inverse permutation for one tensor, copied
   rotary,             ///< turns pairs of a head's elements by an angle that grows with the position
   repeat,             ///< copies keys or values for every query that shares them
@@ -86,6 +86,9 @@ struct Operator {
   /// out.
   int copies = 1;
   std::string shared = {};
+  /// Of a fused attention, forward: how many of the last tokens a token sees, itself among them; 0:
+  /// all.
+  std::int64_t window = 0;
 };
 
 /// A stretch of the network that plans treat as one: it is scheduled as a whole.
@@ -120,6 +123,11 @@ struct Graph {
 /// Is it an attention core as one kernel, or a gradient of one?
 bool is_fused_attention(const Operator&);
 
+/// Of a fused attention, the widths that its products sum over or make, together: two products
+/// forward; for the gradient of the queries two, scores that are computed again not counted, for
+/// those of keys and values one.
+std::int64_t attention_widths(const Operator& op, std::int64_t key, std::int64_t value);
+
 /// The segments between the first and the last, but for those that begin with an embedding: layers.
 std::vector<int> layers(const Graph&);
 
@@ -128,7 +136,7 @@ std::vector<int> layers(const Graph&);
 /// scores that are computed again not counted), 0 for other kinds; shapes of the whole tensors. All
 /// pairs of tokens count, those that a causal mask hides, too, as in Megatron-LM's formula,
 /// 72BLsh^2(1 + s/6h + V/12hL) without recomputation (Narayanan et al., arXiv:2104.04473, equation
-/// 3). Empty slots of experts do not count.
+/// 3); of a window so many keys for each query. Empty slots of experts do not count.
 Flops flops(const Graph&, const Operator& op);
 
 /// Of all forward passes and the backward pass of one micro-batch.

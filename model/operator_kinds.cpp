@@ -23,8 +23,13 @@ OperatorKind row(std::string_view name, std::string_view kernel, std::string_vie
 OperatorKind fused(std::string_view name, std::string_view passes,
                    std::string_view in_stacks = {}) {
   const std::vector<OperandOf> reads = {dy, x(0), x(1), x(2), y(0), y(1)};
-  return {name,     "attention", "attention_backward", passes, {{0, reads}, {1, reads}, {2, reads}},
-          in_stacks};
+  return {
+      name,
+      "attention",
+      "attention_backward",
+      passes,
+      {{0, reads}, {1, reads}, {2, reads}, {3, {dy, y(0), y(1), x(3)}, "attention_sink_gradient"}},
+      in_stacks};
 }
 
 }  // namespace
@@ -79,6 +84,8 @@ const std::vector<OperatorKind>& operator_kinds() {
       // Kinds that code finds by their names.
       row("tanh", "activation_function", "FB", {{0, {dy, y(0)}}}),
       row("first_token", "elementwise", "FB", {{0, {dy}}}),
+      row("attention_sink_gradient", "reduction", "W"),
+      row("join", "elementwise", "FB", {{0, {dy}}, {1, {dy}}}),
   };
   return rows;
 }

@@ -34,10 +34,11 @@ template <typename T>
 void forward(const Application<T>& a) {
   const FusedAttention core = fused_attention_of(shapes_of(a));
   const std::vector<T> q = to_heads<T>(core.queries, a.in(0)), k = to_heads<T>(core.keys, a.in(1)),
-                       v = to_heads<T>(core.keys, a.in(2));
-  std::vector<T> out(core.queries.seen()), sums(core.sums.seen());
-  kernels::attention<T>(core.shape, q, k, v, out, sums);
-  to_rows<T>(core.queries, out, a.out(0));
+                       v = to_heads<T>(core.values, a.in(2));
+  std::vector<T> out(core.results.seen()), sums(core.sums.seen());
+  const bool has_sinks = a.inputs.size() > 3;
+  kernels::attention<T>(core.shape, q, k, v, out, sums, has_sinks ? a.in(3) : kernels::In<T>());
+  to_rows<T>(core.results, out, a.out(0));
   to_rows<T>(core.sums, sums, a.out(1));
 }
 
@@ -46,10 +47,12 @@ void forward(const Application<T>& a) {
 template <typename T>
 void backward(const Application<T>& a) {
   const FusedAttention core = fused_attention_of(shapes_of(a));
-  const auto queries = [&](std::size_t i) { return to_heads<T>(core.queries, a.in(i)); };
-  const auto keys = [&](std::size_t i) { return to_heads<T>(core.keys, a.in(i)); };
-  const std::vector<T> dout = queries(0), q = queries(1), k = keys(2), v = keys(3),
-                       out = queries(4), sums = to_heads<T>(core.sums, a.in(5));
+  const auto operand = [&](const HeadRows& heads, std::size_t i) {
+    return to_heads<T>(heads, a.in(i));
+  };
+  const std::vector<T> dout = operand(core.results, 0), q = operand(core.queries, 1),
+                       k = operand(core.keys, 2), v = operand(core.values, 3),
+                       out = operand(core.results, 4), sums = operand(core.sums, 5);
   const HeadRows& heads = core.rows_of(core.gives);
   std::vector<T> gradient(heads.seen());
   const auto place = [&](int i) {
@@ -58,6 +61,12 @@ void backward(const Application<T>& a) {
   kernels::attention_gradient<T>(core.shape, dout, q, k, v, out, sums, place(0), place(1),
                                  place(2));
   to_rows<T>(heads, gradient, a.out(0));
+}
+
+/// Inputs: the result's gradient, the result, log sums, the sinks.
+template <typename T>
+void sink_gradient(const Application<T>& a) {
+  kernels::attention_sink_gradient<T>(a.in(0), a.in(1), a.in(2), a.in(3), a.out(0));
 }
 
 /// A row of the queries holds several heads, as its log sums tell.
@@ -69,6 +78,11 @@ std::string refusal_of_attention(const model::Graph& graph, const model::Operato
   if (backend == Backend::cuda && size > 256)
     return "fused attention on heads of " + std::to_string(size) +
            ", of which kernels on GPUs know up to 256";
+  const auto width = [&](int input) { return graph.tensors[forward.inputs[input]].shape.back(); };
+  if (backend == Backend::cuda && width(1) != width(2))
+    return "fused attention on a GPU whose values are not as wide as its keys";
+  if (backend == Backend::cuda && (forward.window > 0 || forward.inputs.size() > 3))
+    return "fused attention with a window or sinks on a GPU";
   if (op.forward >= 0 && gives(graph, op) < 0)
     return "fused attention whose operands others read, too";
   return "";
@@ -103,6 +117,12 @@ FusedAttention fused_attention_of(const Shapes& shapes) {
   const bool causal = shapes.op.kind == model::OpKind::fused_attention;
   const std::int64_t seen = causal ? queries.mask.ranges[1].end : of_k[1];
   fused.keys = {of_k[0], of_k[2] * (of_k[3] / size), size, seen, of_k[1]};
+  // Keys that are copied for every query are several heads in a row, and so are their values.
+  const std::int64_t value = shapes.inputs[forward ? 2 : 3]->shape()[3] / (of_k[3] / size);
+  fused.values = fused.keys;
+  fused.values.size = value;
+  fused.results = fused.queries;
+  fused.results.size = value;
   fused.sums = fused.queries;
   fused.sums.size = 1;
   fused.shape = {.batch = fused.queries.batch,
@@ -111,7 +131,9 @@ FusedAttention fused_attention_of(const Shapes& shapes) {
                  .queries = fused.queries.tokens,
                  .keys = fused.keys.tokens,
                  .size = size,
-                 .causal = causal};
+                 .causal = causal,
+                 .values = value,
+                 .window = shapes.forward().window};
   if (!forward) fused.gives = gives(shapes.graph, shapes.op);
   return fused;
 }
@@ -123,6 +145,8 @@ std::vector<Execution> fused_attentions() {
         computed(kind, [](const auto& a) { a.is_forward() ? forward(a) : backward(a); }));
     rows.back().refuses = &refusal_of_attention;
   }
+  rows.push_back(computed("attention_sink_gradient", [](const auto& a) { sink_gradient(a); }));
+  rows.back().not_on_gpu = "fused attention with sinks on a GPU";
   return rows;
 }
 

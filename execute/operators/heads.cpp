@@ -17,23 +17,25 @@ std::size_t place_of(const std::vector<model::Term>& terms, const std::string& n
   return static_cast<std::size_t>(place);
 }
 
-/// `terms` are those of heads, which lie as `region` does. `width` and `first` are left open.
+/// `terms` are those of heads, which lie as `region` does; without the group's dimension they are
+/// rows of tokens. `width` and `first` are left open.
 HeadsCopy layout_of(const std::vector<model::Term>& terms, const Region& region,
                     const std::string& token, const std::string& group) {
   const std::vector<std::int64_t> shape = region.shape();
   std::vector<std::int64_t> strides(shape.size(), 1);
   for (std::size_t d = shape.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * shape[d + 1];
-  const std::size_t s = place_of(terms, token), g = place_of(terms, group);
+  const std::size_t s = place_of(terms, token);
+  const int g = model::dimension_of(terms, group);
   HeadsCopy layout{.batch = shape[0],
                    .tokens = shape[s],
-                   .groups = shape[g],
+                   .groups = g < 0 ? 1 : shape[g],
                    .inner = shape.back(),
                    .run = shape.back(),
                    .by_batch = strides[0],
                    .by_token = strides[s],
-                   .by_group = strides[g]};
+                   .by_group = g < 0 ? 0 : strides[g]};
   for (std::size_t d = 1; d + 1 < shape.size(); ++d) {
-    if (d == s || d == g) continue;
+    if (d == s || static_cast<int>(d) == g) continue;
     layout.inner *= shape[d];
     layout.by_run = strides[d];
   }

@@ -88,10 +88,12 @@ RotaryPositions rotary_of(const Shapes& shapes);
 /// gradient a backward operator computes; -1 if it is not the gradient of a single one.
 struct FusedAttention {
   kernels::Attention shape;
-  HeadRows queries, keys, sums;
+  HeadRows queries, keys, values, results, sums;
   int gives = -1;
 
-  [[nodiscard]] const HeadRows& rows_of(int operand) const { return operand == 0 ? queries : keys; }
+  [[nodiscard]] const HeadRows& rows_of(int operand) const {
+    return operand == 0 ? queries : operand == 1 ? keys : values;
+  }
 };
 FusedAttention fused_attention_of(const Shapes& shapes);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "cost/attention.hpp"
 #include "cost/kernel_kind.hpp"
 #include "lowering/stack/extra_states.hpp"
 #include "model/operator_kinds.hpp"
@@ -74,9 +75,13 @@ void choose_cores(cost::Kernel& kernel, const Shapes& inputs, const Shapes& outp
   }
 }
 
-/// Queries, keys and the size of a head; of a gradient the same, whatever it is of.
-void set_attention_sizes(cost::Kernel& kernel, const model::Operator& op, const Shapes& inputs) {
-  const std::size_t queries = op.pass == model::Pass::forward ? 0 : 1;
+/// Queries, keys and the size of a query's head; of a gradient the same, whatever it is of. FLOPs
+/// are those of the products that the kernel computes, of pairs of tokens that see each other; the
+/// gradient of the queries has the one that gives the scores again.
+void set_attention(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
+                   const Shapes& inputs) {
+  const bool forward = op.pass == model::Pass::forward;
+  const std::size_t queries = forward ? 0 : 1;  // what comes back for the output stands before them
   const auto q = sizes(op.annotation->inputs[queries], inputs[queries]);
   const auto k = sizes(op.annotation->inputs[queries + 1], inputs[queries + 1]);
   kernel.m = q.at("s");
@@ -84,27 +89,30 @@ void set_attention_sizes(cost::Kernel& kernel, const model::Operator& op, const 
   kernel.k = k.at("d");
   kernel.batch = q.at("b") * q.at("g") * (q.at("e") / kernel.k);
   kernel.to_all = op.kind == OpKind::fused_attention_to_all;
-}
-
-/// Of the products that the kernel computes: two forward; for the gradient of the queries three, of
-/// which one gives the scores again, for those of keys and values one each. It leaves out the tiles
-/// that a causal mask hides: half of all pairs of tokens, on the mean over ranks that divide
-/// queries.
-Flops attention_flops(const model::Operator& op, const Shapes& inputs) {
-  const bool forward = op.pass == model::Pass::forward;
-  const std::size_t queries = forward ? 0 : 1;  // what comes back for the output stands before them
-  const int tokens = model::dimension_of(op.annotation->inputs[queries + 1], "t");
+  kernel.window = forward ? op.window : graph.operators[op.forward].window;
   const bool of_queries = model::dimension_of(op.annotation->outputs[0], "s") >= 0;
-  const int products = forward ? 2 : of_queries ? 3 : 1;
-  const double unmasked = op.kind == OpKind::fused_attention ? 0.5 : 1;
-  return Flops{2 * unmasked * products * product(inputs[queries]) *
-               static_cast<double>(inputs[queries + 1][tokens])};
+  const std::int64_t widths = attention_widths(op, kernel.k, inputs[queries + 2].back()) +
+                              (!forward && of_queries ? kernel.k : 0);
+  const cost::AttentionShape shape{.heads = static_cast<double>(kernel.batch),
+                                   .queries = static_cast<double>(kernel.m),
+                                   .keys = static_cast<double>(kernel.n),
+                                   .causal = !kernel.to_all,
+                                   .window = static_cast<double>(kernel.window)};
+  kernel.flops =
+      Flops{2 * static_cast<double>(widths) * shape.heads * shape.queries * shape.seen()};
 }
 
-/// Does it read as much of its operand as it writes?
-bool reads_one_row(const model::Operator& op) {
+/// What it reads of an operand: one token of all, or a part of every row of what was joined.
+std::vector<std::int64_t> read_of(const model::Operator& op,
+                                  const std::vector<std::int64_t>& operand,
+                                  const std::vector<std::int64_t>& result) {
   static const OpKind first_token = model::operator_named("first_token");
-  return op.kind == first_token && op.pass == model::Pass::forward;
+  static const OpKind join = model::operator_named("join");
+  const bool forward = op.pass == model::Pass::forward;
+  if (op.kind == first_token && forward) return result;
+  std::vector<std::int64_t> part = operand;
+  if (op.kind == join && !forward) part.back() = result.back();
+  return part;
 }
 
 /// Does the operator move this operand through memory as a whole?
@@ -139,8 +147,7 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
     return std::max(0.0, 2 + rule.extra_passes) * total + extra;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (moves(op, inputs[i], outputs[0]))
-      count(op.inputs[i], reads_one_row(op) ? outputs[0] : inputs[i]);
+    if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], read_of(op, inputs[i], outputs[0]));
   }
   // One kernel reads all that the gradients of queries, keys and values need: a third each.
   if (is_fused_attention(op) && op.pass != model::Pass::forward) total = total / 3;
@@ -172,8 +179,7 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     choose_cores(kernel, inputs, outputs, stack);
   }
   if (is_fused_attention(op)) {
-    kernel.flops = attention_flops(op, inputs);
-    set_attention_sizes(kernel, op, inputs);
+    set_attention(kernel, graph, op, inputs);
   }
   return kernel;
 }

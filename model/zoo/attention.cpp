@@ -7,6 +7,7 @@
 
 #include "model/zoo/dropout.hpp"
 #include "model/zoo/fused_attention.hpp"
+#include "model/zoo/latent_attention.hpp"
 #include "model/zoo/norm.hpp"
 #include "model/zoo/prefix.hpp"
 
@@ -34,18 +35,26 @@ class SelfAttention {
         c_(config),
         groups_(config.attention.kv_heads > 0 ? config.attention.kv_heads : config.attention.heads),
         shared_(config.attention.heads / groups_),
-        width_(config.hidden / config.attention.heads),
+        width_(config.head_width()),
         dims_(dims_of(config.attention)) {}
 
-  TensorId of(TensorId x) {
-    const TensorId qkv = projection("attention.qkv", x, (shared_ + 2) * groups_ * width_);
-    const TensorId core = c_.attention.fused ? fused_core(qkv) : core_in_parts(qkv);
+  TensorId of(TensorId x, std::int64_t layer) {
+    const CoreInputs heads = c_.attention.latent.key_rank > 0 ? latent_heads(build_, c_, x)
+                             : c_.attention.fused             ? heads_in_rows(projected(x))
+                                                              : heads_in_parts(projected(x));
+    const TensorId core = c_.attention.fused
+                              ? fused_attention(build_, "attention.core", heads, c_.attention.heads,
+                                                c_.sight_of(layer))
+                              : core_in_parts(heads);
     return projection("attention.projection", core, c_.hidden);
   }
 
  private:
   TensorId activation(const std::string& name, std::vector<std::int64_t> shape) {
     return build_.tensor(name, std::move(shape), c_.type, Role::activation);
+  }
+  TensorId projected(TensorId x) {
+    return projection("attention.qkv", x, (shared_ + 2) * groups_ * width_);
   }
   TensorId projection(const std::string& name, TensorId x, std::int64_t out) {
     return linear(build_, tokens(c_.batch, c_.sequence), name, x, out, c_.bias);
@@ -76,7 +85,8 @@ class SelfAttention {
     return y;
   }
 
-  TensorId fused_core(TensorId qkv) {
+  /// In the rows of tokens, as a fused core reads them.
+  CoreInputs heads_in_rows(TensorId qkv) {
     const std::string& g = dims_.divided;
     const std::vector<std::int64_t> keys = {c_.batch, c_.sequence, groups_, width_};
     TensorId q = activation("attention.q", {c_.batch, c_.sequence, groups_, shared_ * width_});
@@ -97,18 +107,11 @@ class SelfAttention {
                   {.dims = of_keys, .rows = "b s " + g, .shape = {c_.batch, c_.sequence, groups_}});
     q = rotary("attention.rotary_q", q, of_queries);
     k = repeat("attention.repeat_k", rotary("attention.rotary_k", k, of_keys));
-    v = repeat("attention.repeat_v", v);
-    return fused_attention(build_, "attention.core", {q, k, v}, c_.attention.heads,
-                           c_.attention.causal);
+    return {q, k, repeat("attention.repeat_v", v)};
   }
 
-  /// Queries, keys and values by heads, positions in them; a prefix stands before keys and values.
-  struct Heads {
-    TensorId queries;
-    TensorId keys;
-    TensorId values;
-  };
-  Heads heads_in_parts(TensorId qkv) {
+  /// By heads, positions in them; a prefix stands before keys and values.
+  CoreInputs heads_in_parts(TensorId qkv) {
     const std::string& g = dims_.divided;
     const std::string of_queries = "b " + dims_.whole_queries + " s d^",
                       of_keys = "b " + g + " s d^";
@@ -138,23 +141,25 @@ class SelfAttention {
     return {c_.batch, groups_, shared_, c_.sequence, numbers};
   }
 
-  TensorId core_in_parts(TensorId qkv) {
-    const auto [q, k, v] = heads_in_parts(qkv);
+  TensorId core_in_parts(const CoreInputs& heads) {
+    const auto [q, k, v] = heads;
+    const std::int64_t width = build_[v].shape.back();
     const std::string queries = "b " + dims_.queries + " s ", keys = "b " + dims_.divided + " t ";
     const std::vector<std::int64_t> square = of_each_query(c_.attention.prefix + c_.sequence);
     const TensorId scores = activation("attention.scores", square);
     build_.add(OpKind::contraction, "attention.scores",
                queries + "d+, " + keys + "d+ -> " + queries + "t", {q, k}, {scores});
     const TensorId probabilities = activation("attention.probabilities", square);
-    build_.add(c_.attention.causal ? OpKind::masked_softmax : OpKind::scaled_softmax,
+    build_.add(c_.attention.sight.causal ? OpKind::masked_softmax : OpKind::scaled_softmax,
                "attention.softmax", queries + "t^ -> " + queries + "t^", {scores}, {probabilities});
     const TensorId kept = c_.dropout ? dropout(build_, "attention.dropout", probabilities,
                                                queries + "t", OpKind::attention_dropout)
                                      : probabilities;
-    const TensorId context = activation("attention.context", of_each_query(width_));
+    const TensorId context = activation("attention.context", of_each_query(width));
     build_.add(OpKind::contraction, "attention.context",
                queries + "t+, " + keys + "d -> " + queries + "d", {kept, v}, {context});
-    const TensorId merged = activation("attention.merged", {c_.batch, c_.sequence, c_.hidden});
+    const TensorId merged =
+        activation("attention.merged", {c_.batch, c_.sequence, c_.attention.heads * width});
     build_.add(
         OpKind::merge_heads, "attention.merge_heads",
         "b " + dims_.whole_queries + " s d^ -> b s (" + dims_.divided + " " + dims_.together + ")",
@@ -172,8 +177,9 @@ class SelfAttention {
 
 }  // namespace
 
-TensorId self_attention(Builder& build, const TransformerConfig& config, TensorId x) {
-  return SelfAttention(build, config).of(x);
+TensorId self_attention(Builder& build, const TransformerConfig& config, TensorId x,
+                        std::int64_t layer) {
+  return SelfAttention(build, config).of(x, layer);
 }
 
 }  // namespace stratagem::model

@@ -7,8 +7,10 @@
 
 namespace stratagem::model {
 
-/// W_o attention(W_qkv x), of (batch, sequence, hidden). Queries, keys and values are one matrix.
+/// W_o attention(W_qkv x), of (batch, sequence, hidden), of a layer counted from 0. Queries, keys
+/// and values are one matrix, or latent (latent_attention.hpp).
 /// The core is one kernel, or in parts: scores, softmax, dropout, context.
-TensorId self_attention(Builder& build, const TransformerConfig& config, TensorId x);
+TensorId self_attention(Builder& build, const TransformerConfig& config, TensorId x,
+                        std::int64_t layer);
 
 }  // namespace stratagem::model

@@ -27,7 +27,7 @@ TransformerConfig layers_of(const BertConfig& c) {
           .type = c.type,
           .norms = c.norms,
           .dropout = c.dropout,
-          .attention = {.heads = c.heads, .causal = false, .fused = c.fused_attention},
+          .attention = {.heads = c.heads, .sight = {.causal = false}, .fused = c.fused_attention},
           .mlp = {.inner = c.intermediate > 0 ? c.intermediate : 4 * c.hidden},
           .experts = {}};
 }

@@ -8,18 +8,30 @@
 
 namespace stratagem::model {
 
-struct FusedAttentionInputs {
+/// Which tokens a token sees.
+struct Sight {
+  bool causal = true;       ///< those up to itself; else all
+  std::int64_t window = 0;  ///< of these so many of the last, itself among them; 0: all
+  /// A trained score of every head beside those of the tokens, which takes probability and gives
+  /// no value. Xiao et al., Efficient Streaming Language Models with Attention Sinks,
+  /// arXiv:2309.17453, section 3.3.
+  bool sinks = false;
+  friend bool operator==(const Sight&, const Sight&) = default;
+};
+
+/// What a core of attention works on.
+struct CoreInputs {
   TensorId queries, keys, values;
 };
 
 /// Queries (batch, sequence, groups, queries * head), keys and values (batch, sequence, groups,
-/// head). A group's queries share its key and value. Where keys and values are as wide as queries,
-/// each query has its own. `causal`: a token sees those up to itself, else all. Returns (batch,
-/// sequence, groups * queries * head). For the backward pass its operands, its result and the
-/// logarithm of every row's sum (fp32) are kept. Source: Dao, FlashAttention-2, arXiv:2307.08691,
-/// algorithms 1 and 2.
-TensorId fused_attention(Builder& build, const std::string& name, const FusedAttentionInputs& of,
-                         std::int64_t heads, bool causal);
+/// head), or values of another width. A group's queries share its key and value. Where keys and
+/// values are as wide as queries, each query has its own. Returns (batch, sequence, groups *
+/// queries * width of a value). For the backward pass its operands, its result and the logarithm of
+/// every row's sum (fp32) are kept. Source: Dao, FlashAttention-2, arXiv:2307.08691, algorithms 1
+/// and 2.
+TensorId fused_attention(Builder& build, const std::string& name, const CoreInputs& of,
+                         std::int64_t heads, const Sight& sight);
 
 /// The key "attention" of a configuration.
 template <typename Config, typename Place>

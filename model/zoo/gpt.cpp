@@ -28,9 +28,12 @@ Graph gpt(const GptConfig& c) {
                   .dropout = c.dropout,
                   .attention = {.heads = c.heads,
                                 .kv_heads = variant.kv_heads,
+                                .sight = c.sight,
+                                .full_every = c.full_every,
                                 .fused = c.fused_attention,
                                 .norms = variant.qk_norm,
-                                .prefix = c.prefix},
+                                .prefix = c.prefix,
+                                .width = c.head_width},
                   .mlp = {.inner = c.intermediate > 0 ? c.intermediate : 4 * c.hidden,
                           .activation = c.activation,
                           .bias = bias},
@@ -45,6 +48,7 @@ void complete_gpt(GptConfig& c, const JsonReader& config) {
   if (c.variant.kv_heads > 0 && c.heads % c.variant.kv_heads != 0)
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
   if (c.variant.kv_heads == c.heads) c.variant.kv_heads = 0;  // as if it were not said
+  check_sight(config, c, c.fused_attention);
   check_experts(config, c.experts, c.layers);
   check_prefix(config, c.fused_attention);
 }
@@ -58,7 +62,7 @@ Family gpt_family() {
   const auto size = whole(1, 10'000'000);
   return family_of<C>(
       "gpt", "GPT-2, GPT-3, OPT, Nemotron, mixtures of experts: every choice of a decoder is a key",
-      with_experts(with_sizes<C>(
+      with_experts(with_sight(with_sizes<C>(
           {{"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
             "4 x `hidden`"},
            {"activation", &C::activation,
@@ -77,6 +81,7 @@ Family gpt_family() {
             "a table that is added to the embeddings, queries and keys that are turned, or "
             "neither"},
            {"biases", of_variant(&V::biases), flag(), "of linear layers"},
+           head_width_option<C>(),
            kv_heads_option<C>(of_variant(&V::kv_heads)),
            qk_norm_option<C>(of_variant(&V::qk_norm)),
            {"dropout", &C::dropout, flag(),
@@ -85,7 +90,7 @@ Family gpt_family() {
            fused_attention_option<C>(&C::fused_attention),
            {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
            fused_loss_option<C>(of_variant(&V::fused_loss)),
-           prefix_option(&C::prefix)})),
+           prefix_option(&C::prefix)}))),
       &complete_gpt, &gpt);
 }
 

@@ -37,6 +37,9 @@ struct GptConfig {
   std::int64_t prefix = 0;           ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
   GptVariant variant = {};
+  Sight sight = {};             ///< see fused_attention.hpp
+  std::int64_t full_every = 0;  ///< with a window: layers n, 2n, ... see all
+  std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
   friend bool operator==(const GptConfig&, const GptConfig&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include "model/zoo/all.hpp"
 #include "model/zoo/decoder.hpp"
 #include "model/zoo/fused_attention.hpp"
+#include "model/zoo/latent_attention.hpp"
 #include "model/zoo/prefix.hpp"
 #include "model/zoo/transformer_options.hpp"
 
@@ -24,11 +25,15 @@ Graph llama(const LlamaConfig& c) {
                   .norm = OpKind::rms_norm,
                   .bias = Bias::none,
                   .attention = {.heads = c.heads,
-                                .kv_heads = c.kv_heads,
+                                .kv_heads = c.latent.key_rank > 0 ? 0 : c.kv_heads,
+                                .sight = c.sight,
+                                .full_every = c.full_every,
                                 .fused = c.fused.attention,
                                 .norms = c.qk_norm,
                                 .repeats_keys = c.repeats_keys,
-                                .prefix = c.prefix},
+                                .prefix = c.prefix,
+                                .width = c.head_width,
+                                .latent = c.latent},
                   .mlp = {.inner = c.intermediate,
                           .activation = c.fused.swiglu ? OpKind::swiglu : OpKind::silu,
                           .bias = Bias::none},
@@ -40,11 +45,13 @@ namespace {
 
 void complete_llama(LlamaConfig& c, const JsonReader& config) {
   check_heads(config, c);
+  check_latent(config);
   if (c.kv_heads == 0) c.kv_heads = c.heads;
   if (c.heads % c.kv_heads != 0)
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
   if (c.repeats_keys && !c.fused.attention)
     config.at("repeat_keys").fail("false with unfused attention, whose products share keys");
+  check_sight(config, c, c.fused.attention);
   check_experts(config, c.experts, c.layers);
   check_prefix(config, c.fused.attention);
 }
@@ -58,12 +65,14 @@ Family llama_family() {
   const auto size = whole(1, 10'000'000);
   const auto fused = choice<bool>({{"unfused", false}, {"fused", true}});
   return family_of<C>(
-      "llama", "Llama 1 to 3, Mixtral, Qwen3: RMS norms, rotary positions, gated MLPs",
-      with_experts(with_sizes<C>(
+      "llama", "Llama 1 to 3, Qwen3, Mixtral, DeepSeek-V3: RMS norms, rotary positions, gated MLPs",
+      with_experts(with_sight(with_sizes<C>(
           {{"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
             must_be_there},
+           head_width_option<C>(),
            kv_heads_option<C>(&C::kv_heads),
            qk_norm_option<C>(&C::qk_norm),
+           latent_option<C>(&C::latent),
            {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
            fused_attention_option<C>(of_fused(&F::attention)),
            {"repeat_keys", &C::repeats_keys, flag(),
@@ -73,7 +82,7 @@ Family llama_family() {
             "one kernel that keeps both halves of its input, or silu and product, which keep a "
             "tensor more"},
            fused_loss_option<C>(of_fused(&F::loss)),
-           prefix_option(&C::prefix)})),
+           prefix_option(&C::prefix)}))),
       &complete_llama, &llama);
 }
 

@@ -1,11 +1,12 @@
-// Llama 1 to 3 and Mixtral: decoder-only transformers with rotary positions, RMS norms, gated MLPs,
-// which layers may have many of, and queries that share keys and values; no biases, no dropout.
+// Llama 1 to 3, Qwen3, Mixtral and DeepSeek-V3: decoder-only transformers with rotary positions,
+// RMS norms, gated MLPs, which layers may have many of, and queries that share keys and values; no
+// biases, no dropout.
 #pragma once
 
 #include <cstdint>
 
 #include "model/graph.hpp"
-#include "model/zoo/mixture_of_experts.hpp"
+#include "model/zoo/transformer_config.hpp"
 
 namespace stratagem::model {
 
@@ -34,6 +35,10 @@ struct LlamaConfig {
   bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
   std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
+  Sight sight = {};             ///< see fused_attention.hpp
+  std::int64_t full_every = 0;  ///< with a window: layers n, 2n, ... see all
+  std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
+  Latent latent = {};           ///< see latent_attention.hpp
   friend bool operator==(const LlamaConfig&, const LlamaConfig&) = default;
 };
 

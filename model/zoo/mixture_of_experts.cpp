@@ -19,7 +19,29 @@ class Mixture {
         tokens_(tokens(build[x].shape[0], build[x].shape[1])),
         slots_(slots_of(tokens_, experts)) {}
 
-  TensorId add(const Mlp& expert) {
+  TensorId add(const Mlp& mlp) {
+    Mlp expert = mlp;
+    if (experts_.width > 0) expert.inner = experts_.width;
+    const TensorId y = routed(expert);
+    if (experts_.shared == 0) return y;
+    expert.inner *= experts_.shared;
+    expert.name = "mlp.shared";
+    const TensorId shared = model::mlp(build_, tokens_, x_, expert);
+    const TensorId sum = like_x("mlp.sum.out", tokens_);
+    build_.add(OpKind::add, "mlp.sum", "b s h, b s h -> b s h", {y, shared}, {sum});
+    return sum;
+  }
+
+ private:
+  static Rows slots_of(const Rows& tokens, const Experts& experts) {
+    const std::int64_t sequence = tokens.shape[1];
+    return {.dims = "expert (b capacity^)",
+            .shape = {experts.count, tokens.shape[0] * experts.capacity(sequence)},
+            .experts = experts.count,
+            .filled = experts.filled(sequence)};
+  }
+
+  TensorId routed(const Mlp& expert) {
     const TensorId probabilities = router();
     std::vector<std::int64_t> choices = tokens_.shape;
     choices.push_back(experts_.per_token);
@@ -37,31 +59,32 @@ class Mixture {
     return y;
   }
 
- private:
-  static Rows slots_of(const Rows& tokens, const Experts& experts) {
-    const std::int64_t sequence = tokens.shape[1];
-    return {.dims = "expert (b capacity^)",
-            .shape = {experts.count, tokens.shape[0] * experts.capacity(sequence)},
-            .experts = experts.count,
-            .filled = experts.filled(sequence)};
-  }
-
   TensorId like_x(const std::string& name, const Rows& rows) {
     return activation(build_, rows, name, build_[x_].shape.back(), build_[x_].type);
   }
 
   TensorId router() {
     const DataType type = build_[x_].type;
+    const std::int64_t count = experts_.count;
     const TensorId weight =
-        build_.parameter("mlp.router.weight", {experts_.count, build_[x_].shape.back()}, type);
-    const TensorId logits = activation(build_, tokens_, "mlp.router.logits", experts_.count, type);
+        build_.parameter("mlp.router.weight", {count, build_[x_].shape.back()}, type);
+    const TensorId bias =
+        experts_.router_bias ? build_.parameter("mlp.router.bias", {count}, type) : -1;
+    TensorId logits = activation(build_, tokens_, "mlp.router.logits", count, type);
     build_.add(OpKind::contraction, "mlp.router", "b s k+, expert k+ -> b s expert", {x_, weight},
                {logits});
-    const TensorId probabilities =
-        activation(build_, tokens_, "mlp.router.probabilities", experts_.count, type);
-    build_.add(OpKind::softmax, "mlp.router.softmax", "b s expert^ -> b s expert^", {logits},
-               {probabilities});
-    return probabilities;
+    if (bias >= 0) {
+      const TensorId y = activation(build_, tokens_, "mlp.router.out", count, type);
+      build_.add(OpKind::bias_add, "mlp.router.bias_add", "b s expert, expert -> b s expert",
+                 {logits, bias}, {y});
+      logits = y;
+    }
+    const TensorId weights = activation(build_, tokens_, "mlp.router.probabilities", count, type);
+    const bool softmax = experts_.router == Router::softmax;
+    build_.add(softmax ? OpKind::softmax : OpKind::sigmoid,
+               softmax ? "mlp.router.softmax" : "mlp.router.sigmoid", "b s expert^ -> b s expert^",
+               {logits}, {weights});
+    return weights;
   }
 
   Builder& build_;
@@ -82,7 +105,9 @@ double Experts::filled(std::int64_t sequence) const {
                            static_cast<double>(count * capacity(sequence)));
 }
 
-bool Experts::in_layer(std::int64_t layer) const { return count > 0 && (layer + 1) % every == 0; }
+bool Experts::in_layer(std::int64_t layer) const {
+  return count > 0 && layer >= plain && (layer + 1) % every == 0;
+}
 
 TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts, const Mlp& expert) {
   return Mixture(build, x, experts).add(expert);
@@ -95,13 +120,20 @@ TensorId feed_forward(Builder& build, TensorId x, std::int64_t layer, const Expe
 }
 
 void check_experts(const JsonReader& config, const Experts& experts, std::int64_t layers) {
-  for (const char* key : {"experts_per_token", "capacity_factor", "moe_every"}) {
+  for (const char* key : {"experts_per_token", "capacity_factor", "moe_every", "plain_layers",
+                          "expert_width", "shared_experts", "router", "router_bias"}) {
     if (config.has(key) && experts.count == 0) config.at(key).fail("experts beside it");
   }
   if (experts.count == 0) return;
   if (experts.per_token > experts.count)
     config.at("experts_per_token").fail("at most " + std::to_string(experts.count));
   if (experts.every > layers) config.at("moe_every").fail("at most " + std::to_string(layers));
+  if (experts.plain >= layers)
+    config.at("plain_layers").fail("at most " + std::to_string(layers - 1));
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    if (experts.in_layer(layer)) return;
+  }
+  config.at("moe_every").fail("a layer that is a mixture after the plain_layers");
 }
 
 }  // namespace stratagem::model

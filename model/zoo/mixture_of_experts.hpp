@@ -3,11 +3,18 @@
 
 #include <cstdint>
 
+#include "base/json_reader.hpp"
 #include "base/options.hpp"
 #include "model/builder.hpp"
 #include "model/zoo/mlp.hpp"
 
 namespace stratagem::model {
+
+/// What makes weights of experts out of a token's logits.
+enum class Router : std::uint8_t {
+  softmax,  ///< of all experts
+  sigmoid   ///< of each alone, as DeepSeek-V3's
+};
 
 /// Which layers have experts, how many, and how much of them is used.
 struct Experts {
@@ -15,6 +22,11 @@ struct Experts {
   std::int64_t per_token = 1;    ///< k: how many experts every token is sent to
   double capacity_factor = 1.0;  ///< an expert's slots over its share of the tokens
   std::int64_t every = 1;        ///< layers n, 2n, ... have experts, counted from 1
+  std::int64_t plain = 0;        ///< the first layers, which have one MLP whatever `every` says
+  std::int64_t width = 0;        ///< of an expert's MLP; 0: that of the others
+  std::int64_t shared = 0;       ///< experts that every token passes, as one MLP
+  Router router = Router::softmax;
+  bool router_bias = false;  ///< added to logits
 
   [[nodiscard]] bool in_layer(std::int64_t layer) const;  ///< counted from 0
 
@@ -35,11 +47,12 @@ struct Experts {
 /// for x of shape (batch, sequence, hidden), each E_e an MLP of its own. Every sample is a group:
 /// it has `capacity` slots at every expert, so that shapes are fixed and k * tokens *
 /// capacity_factor slots are computed whatever the router says; model FLOPs are those of the slots
-/// that tokens take. Costs know neither which tokens find no slot nor which slots stay empty, and
-/// the loss that balances the experts is left out. Experts work on (expert, sample and slot,
-/// hidden), samples outermost: split along samples before and after, along experts between, the
-/// layout search finds one all-to-all on either side. Source: Lepikhin et al., GShard,
-/// arXiv:2006.16668, section 2.2; Fedus et al., Switch Transformers, arXiv:2101.03961, section 2.2.
+/// that tokens take. Shared experts are one MLP, whose result is added to y. Costs know neither
+/// which tokens find no slot nor which slots stay empty, and the loss that balances the experts is
+/// left out. Experts work on (expert, sample and slot, hidden), samples outermost: split along
+/// samples before and after, along experts between, the layout search finds one all-to-all on
+/// either side. Source: Lepikhin et al., GShard, arXiv:2006.16668, section 2.2; Fedus et al.,
+/// Switch Transformers, arXiv:2101.03961, section 2.2.
 TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts, const Mlp& expert);
 
 /// What a layer, counted from 0, does after its attention: one MLP or a mixture of many.
@@ -62,6 +75,18 @@ OptionList<Config> with_experts(OptionList<Config> options) {
       "with `experts`: an expert's slots over its even share of a sample's tokens");
   add("moe_every", &Experts::every, whole(1),
       "with `experts`: every n-th layer is a mixture, the others have one MLP");
+  add("plain_layers", &Experts::plain, whole(1, 10'000),
+      "with `experts`: the first layers that have one MLP", "none");
+  add("expert_width", &Experts::width, whole(1, 10'000'000),
+      "with `experts`: width of each expert's MLP", "`intermediate`");
+  add("shared_experts", &Experts::shared, whole(1),
+      "with `experts`: experts that every token passes besides, as one MLP", "none");
+  add("router", &Experts::router,
+      choice<Router>({{"softmax", Router::softmax}, {"sigmoid", Router::sigmoid}}),
+      "with `experts`: what makes weights out of a router's logits; sigmoid: as DeepSeek-V3");
+  add("router_bias", &Experts::router_bias, flag(),
+      "with `experts`: a number of each is added to a router's logits, and trained; DeepSeek-V3's "
+      "is not trained, and moves with the load");
   return options;
 }
 /// Refuses keys that make sense with experts only, and more experts or layers than there are.

@@ -20,34 +20,34 @@ std::string row_by_row(const Rows& rows, const std::string& from, const std::str
   return rows.dims + " " + from + " -> " + rows.dims + " " + to;
 }
 
-TensorId bend(Builder& build, const Rows& rows, OpKind kind, TensorId x) {
-  const std::string name = "mlp." + to_text(kind);
+TensorId bend(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
+  const std::string name = mlp.name + "." + to_text(mlp.activation);
   const TensorId y = activation(build, rows, name + ".out", build[x].shape.back(), build[x].type);
-  build.add(kind, name, row_by_row(rows, "n"), {x}, {y});
+  build.add(mlp.activation, name, row_by_row(rows, "n"), {x}, {y});
   return y;
 }
 
 TensorId plain(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
   const std::int64_t hidden = build[x].shape.back();
-  const TensorId up = linear(build, rows, "mlp.fc1", x, mlp.inner, mlp.bias);
-  const TensorId bent = bend(build, rows, mlp.activation, up);
-  return linear(build, rows, "mlp.fc2", bent, hidden, mlp.bias);
+  const TensorId up = linear(build, rows, mlp.name + ".fc1", x, mlp.inner, mlp.bias);
+  const TensorId bent = bend(build, rows, up, mlp);
+  return linear(build, rows, mlp.name + ".fc2", bent, hidden, mlp.bias);
 }
 
 TensorId fused_gate(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
-  const TensorId both = linear(build, rows, "mlp.gate_up", x, 2 * mlp.inner, mlp.bias);
-  const TensorId y = activation(build, rows, "mlp.swiglu.out", mlp.inner, build[x].type);
-  build.add(OpKind::swiglu, "mlp.swiglu", row_by_row(rows, "(n two^)"), {both}, {y});
+  const TensorId both = linear(build, rows, mlp.name + ".gate_up", x, 2 * mlp.inner, mlp.bias);
+  const TensorId y = activation(build, rows, mlp.name + ".swiglu.out", mlp.inner, build[x].type);
+  build.add(OpKind::swiglu, mlp.name + ".swiglu", row_by_row(rows, "(n two^)"), {both}, {y});
   return y;
 }
 
 TensorId gate_in_parts(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
-  const TensorId gate = linear(build, rows, "mlp.gate", x, mlp.inner, mlp.bias);
-  const TensorId bent = bend(build, rows, mlp.activation, gate);
-  const TensorId up = linear(build, rows, "mlp.up", x, mlp.inner, mlp.bias);
-  const TensorId y = activation(build, rows, "mlp.gated.out", mlp.inner, build[x].type);
+  const TensorId gate = linear(build, rows, mlp.name + ".gate", x, mlp.inner, mlp.bias);
+  const TensorId bent = bend(build, rows, gate, mlp);
+  const TensorId up = linear(build, rows, mlp.name + ".up", x, mlp.inner, mlp.bias);
+  const TensorId y = activation(build, rows, mlp.name + ".gated.out", mlp.inner, build[x].type);
   const std::string factor = rows.dims + " n, ";
-  build.add(OpKind::multiply, "mlp.gated", factor + row_by_row(rows, "n"), {bent, up}, {y});
+  build.add(OpKind::multiply, mlp.name + ".gated", factor + row_by_row(rows, "n"), {bent, up}, {y});
   return y;
 }
 
@@ -88,7 +88,7 @@ TensorId mlp(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
   if (!mlp.gated()) return plain(build, rows, x, mlp);
   const TensorId bent = mlp.activation == OpKind::swiglu ? fused_gate(build, rows, x, mlp)
                                                          : gate_in_parts(build, rows, x, mlp);
-  return linear(build, rows, "mlp.down", bent, build[x].shape.back(), mlp.bias);
+  return linear(build, rows, mlp.name + ".down", bent, build[x].shape.back(), mlp.bias);
 }
 
 }  // namespace stratagem::model

@@ -36,6 +36,7 @@ struct Mlp {
   std::int64_t inner = 0;  ///< width between the matrices
   OpKind activation = OpKind::gelu;
   Bias bias = Bias::added;
+  std::string name = "mlp";  ///< of its operators, before a point
 
   [[nodiscard]] bool gated() const {
     return activation == OpKind::silu || activation == OpKind::swiglu;

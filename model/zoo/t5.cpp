@@ -13,6 +13,7 @@
 #include "model/zoo/mlp.hpp"
 #include "model/zoo/norm.hpp"
 #include "model/zoo/transformer.hpp"
+#include "model/zoo/transformer_options.hpp"
 
 namespace stratagem::model {
 namespace {
@@ -269,8 +270,7 @@ Graph t5(const T5Config& config) {
 namespace {
 
 void complete_t5(T5Config& c, const JsonReader& config) {
-  if (c.head_width == 0 && c.hidden % c.heads != 0)
-    config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden) + ", or head_width");
+  check_heads(config, c);
   if (c.bias_buckets % 4 != 0)
     config.at("bias_buckets").fail("a multiple of 4 (0: no biases by distance)");
   if (c.variant.kind == T5Kind::published) return;

@@ -14,8 +14,8 @@ class Layer {
  public:
   Layer(Builder& build, const TransformerConfig& config) : build_(build), c_(config) {}
 
-  TensorId attention(TensorId x) {
-    const TensorId out = self_attention(build_, c_, before("input_norm", x));
+  TensorId attention(TensorId x, std::int64_t layer) {
+    const TensorId out = self_attention(build_, c_, before("input_norm", x), layer);
     const TensorId kept = dropped(build_, c_, "attention.output_dropout", out);
     return after("attention.norm", residual("attention.residual", kept, x));
   }
@@ -74,7 +74,7 @@ TensorId layers(Builder& build, const TransformerConfig& c, TensorId x) {
   Layer layer(build, c);
   for (std::int64_t number = 0; number < c.layers; ++number) {
     build.begin_segment("layers." + std::to_string(number));
-    x = layer.feed_forward(layer.attention(x), number);
+    x = layer.feed_forward(layer.attention(x, number), number);
   }
   return x;
 }

@@ -5,6 +5,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/options.hpp"
+#include "model/zoo/fused_attention.hpp"
 
 namespace stratagem::model {
 
@@ -15,7 +16,10 @@ OptionList<Config> with_sizes(const OptionList<Config>& more) {
   OptionList<Config> all = {
       {"layers", &Config::layers, whole(1, 10'000), "layers", must_be_there},
       {"hidden", &Config::hidden, size, "hidden size", must_be_there},
-      {"heads", &Config::heads, size, "heads of every attention; divides `hidden`", must_be_there},
+      {"heads", &Config::heads, size,
+       "heads of every attention; divides `hidden`" +
+           std::string(requires { &Config::head_width; } ? " where there is no `head_width`" : ""),
+       must_be_there},
       {"sequence", &Config::sequence, size, "tokens of a sample", must_be_there},
       {"vocabulary", &Config::vocabulary, size, "entries of the table, as padded for the run",
        must_be_there}};
@@ -23,11 +27,48 @@ OptionList<Config> with_sizes(const OptionList<Config>& more) {
   return all;
 }
 
-/// Refuses heads that do not divide the hidden size.
+/// Refuses heads that do not divide the hidden size, where they have their share of it.
 template <typename Config>
 void check_heads(const JsonReader& config, const Config& c) {
-  if (c.hidden % c.heads != 0)
-    config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden));
+  const bool has_width = requires { c.head_width; };
+  if (config.has("head_width") || c.hidden % c.heads == 0) return;
+  config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden) +
+                          (has_width ? ", or head_width" : ""));
+}
+
+template <typename Config>
+Option<Config> head_width_option() {
+  return {"head_width", &Config::head_width, whole(1, 10'000'000), "width of a head",
+          "`hidden` / `heads`"};
+}
+
+/// A family's options, with those of what a token sees.
+template <typename Config>
+OptionList<Config> with_sight(OptionList<Config> options) {
+  const auto of_sight = [](auto Sight::*member) {
+    return [member](Config & c) -> auto& { return c.sight.*member; };
+  };
+  options.push_back({"window", of_sight(&Sight::window), whole(1, 10'000'000),
+                     "how many of the last tokens a token sees, itself among them (with fused "
+                     "attention)",
+                     "all"});
+  options.push_back({"full_every", &Config::full_every, whole(1, 10'000),
+                     "with `window`: every n-th layer sees all tokens", "none"});
+  options.push_back({"sinks", of_sight(&Sight::sinks), flag(),
+                     "a trained score of every head beside those of the tokens (with fused "
+                     "attention)"});
+  return options;
+}
+
+/// Refuses what only a fused attention has, and layers without a window where none has one.
+template <typename Config>
+void check_sight(const JsonReader& config, const Config& c, bool fused) {
+  for (const char* key : {"window", "sinks"}) {
+    if (config.has(key) && !fused) config.at(key).fail("\"attention\": \"fused\" beside it");
+  }
+  if (!config.has("full_every")) return;
+  if (c.sight.window == 0) config.at("full_every").fail("window beside it");
+  if (c.full_every > c.layers) config.at("full_every").fail("at most " + std::to_string(c.layers));
 }
 
 template <typename Config>

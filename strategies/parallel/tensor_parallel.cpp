@@ -24,7 +24,7 @@ class TensorDivision {
       if (op->kind == OpKind::add) added_to_[op->inputs[1]] = op->inputs[0];
       const bool adds = op->kind == OpKind::bias_add || op->kind == OpKind::add;
       const bool cut = adds && cut_into_heads_.contains(op->outputs[0]);
-      if (cut || op->kind == OpKind::split_heads) cut_into_heads_.insert(op->inputs[0]);
+      if (cut || cuts_into_heads(*op)) cut_into_heads_.insert(op->inputs[0]);
     }
   }
 
@@ -56,6 +56,11 @@ class TensorDivision {
       return model::may_split(*op.annotation, "vocabulary") ? "vocabulary" : "";
     if (is_bias_by_distance(op)) return "heads";
     return op.kind == OpKind::contraction ? columns(op) : "";
+  }
+
+  /// Not where a row is cut that has no heads.
+  static bool cuts_into_heads(const Operator& op) {
+    return op.kind == OpKind::split_heads && op.annotation->inputs[0].back().identifiers.size() > 1;
   }
 
   /// The lowering completes such a sum once; dividing it would complete every operand.

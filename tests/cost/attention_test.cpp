@@ -1,6 +1,8 @@
 // Rates of fused attention: the formula, what is between known sizes of heads, and which runs.
 #include "cost/attention.hpp"
 
+#include <algorithm>
+
 #include "base/json_reader.hpp"
 #include "cost/profile.hpp"
 #include "tests/catch.hpp"
@@ -40,6 +42,30 @@ TEST_CASE("the fullest multiprocessor has a block of queries more than the mean"
   CHECK(close(share(100, 384, false), 0.6 * 3 / 4, 1e-12));  // three, and one more
   CHECK(close(share(100, 384, true), 0.6 * 3 / 5, 1e-12));   // one more with all keys
   CHECK(close(share(300, 1, false), 0.6 * 3 / 4, 1e-12));    // blocks of one query
+}
+
+TEST_CASE("behind a window a query sees so many keys, fewer at the beginning") {
+  // Query i of n sees min(i + 1, window) keys.
+  for (const int keys : {1, 7, 64, 1000}) {
+    for (const int window : {1, 5, 64, 999}) {
+      double pairs = 0;
+      for (int query = 0; query < keys; ++query) pairs += std::min(query + 1, window);
+      const AttentionShape shape{.heads = 1,
+                                 .queries = static_cast<double>(keys),
+                                 .keys = static_cast<double>(keys),
+                                 .causal = true,
+                                 .window = static_cast<double>(window)};
+      // Without a window the diagonal counts half.
+      if (window < keys) CHECK(close(shape.seen() * keys, pairs, 1e-12));
+      if (window >= keys) CHECK(shape.seen() == keys / 2.0);
+    }
+  }
+}
+
+TEST_CASE("a window has two edges of tiles that are half empty, and equal blocks") {
+  AttentionShape shape{.heads = 1e3, .queries = 128, .keys = 1e9, .causal = true, .window = 512};
+  // 100 + 2 x 206 keys lost of 512; 10 blocks each, and one more.
+  CHECK(close(attention_share(pass(0.6, 100, 206), shape, 100), 0.6 / 2 * 10 / 11, 1e-6));
 }
 
 TEST_CASE("between two sizes of heads a share is between theirs, beyond them the nearest's") {

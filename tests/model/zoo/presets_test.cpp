@@ -40,6 +40,12 @@ TEST_CASE("presets have as many parameters as the released models") {
       {"mixtral-8x7b", {46'702'792'704}},
       {"qwen3-8b", {8'190'735'360}},
       {"qwen3-14b", {14'768'307'200}},
+      {"qwen3-30b-a3b", {30'532'122'624}},
+      {"qwen3-235b-a22b", {235'093'634'560}},
+      {"deepseek-v3", {671'026'419'200}},
+      {"kimi-k2", {1'026'408'232'448}},
+      {"gpt-oss-20b", {20'914'757'184}},
+      {"gpt-oss-120b", {116'829'156'672}},
       // Printed: 3.2 and 12.5, 9.4 and 331.6 billion, of embeddings and of the rest.
       {"nemotron-4-15b", {15.7e9, 0.006}},
       {"nemotron-4-340b", {341.0e9, 0.0005}}};
