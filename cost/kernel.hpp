@@ -18,6 +18,14 @@ enum class KernelPass : std::uint8_t {
   gradient  ///< of inputs or weights
 };
 
+/// Which pairs of queries and keys a fused attention computes.
+struct SeenKeys {
+  bool all = false;         ///< no causal mask hides any
+  std::int64_t window = 0;  ///< the last keys that a query sees; 0: all up to its own
+
+  friend auto operator<=>(const SeenKeys&, const SeenKeys&) = default;
+};
+
 /// One logical operation on one device, as `launches` kernels in a row.
 /// `flops` are hardware FLOPs. A GEMM is `batch` products (m, k) x (k, n): 2*m*n*k*batch. For fused
 /// attention they are those of its products, without the half of all pairs of tokens that a causal
@@ -42,8 +50,7 @@ struct Kernel {
   int pieces = 1;
   /// Of a product: multiprocessors on which it does not run, since a collective beside it has them.
   int spared = 0;
-  bool to_all = false;      ///< of fused attention: queries see all keys, no causal mask hides any
-  std::int64_t window = 0;  ///< of fused attention: the last keys that a query sees; 0: all
+  SeenKeys seen = {};  ///< of fused attention
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;
 };

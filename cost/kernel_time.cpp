@@ -28,8 +28,8 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile,
   const AttentionShape shape{.heads = static_cast<double>(kernel.batch),
                              .queries = static_cast<double>(kernel.m),
                              .keys = static_cast<double>(kernel.n),
-                             .causal = !kernel.to_all,
-                             .window = static_cast<double>(kernel.window)};
+                             .causal = !kernel.seen.all,
+                             .window = static_cast<double>(kernel.seen.window)};
   const double share =
       attention_share(chosen->second, kernel.kind == KernelKind::attention,
                       static_cast<double>(kernel.k), shape, profile.multiprocessors.value);

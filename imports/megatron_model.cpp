@@ -8,6 +8,8 @@
 #include <regex>
 #include <string_view>
 
+#include "imports/megatron_layers.hpp"
+
 namespace stratagem::imports {
 namespace {
 
@@ -77,15 +79,13 @@ class Model {
       }
     }
     read_width(gated);
-    read_keys();
-    read_latent();
-    read_sight();
+    read_megatron_heads(words_, settings_);
     read_attention(has_engine());
     read_vocabulary();
     if (const bool untied = words_.flag("untie-embeddings-and-output-weights"); untied == !llama)
       model.set("tied", !untied);
     read_dropout(llama);
-    read_experts();
+    read_megatron_experts(words_, settings_);
     read_table_of_positions(positions == "learned", "seq-length");
   }
 
@@ -192,18 +192,6 @@ class Model {
     }
   }
 
-  void read_keys() {
-    const auto width = words_.number("kv-channels");
-    const bool shares =
-        words_.number("hidden-size") && words_.number("num-attention-heads") && width &&
-        *width * *words_.number("num-attention-heads") == *words_.number("hidden-size");
-    if (width && !shares && !words_.has("multi-latent-attention"))
-      settings_.model.set("head_width", *width);
-    const auto groups = words_.number("num-query-groups");
-    if (words_.flag("group-query-attention") && groups) settings_.model.set("kv_heads", *groups);
-    if (words_.flag("qk-layernorm")) settings_.model.set("qk_norm", true);
-  }
-
   void read_attention(bool engine) {
     settings_.model.set("attention", fuses_attention(engine) ? "fused" : "unfused");
   }
@@ -257,78 +245,6 @@ class Model {
            fmt::format("{}, as {}'s; it is in the tokenizer's files", *entries, usual.of)});
     }
     settings_.model.set("vocabulary", (*entries + multiple - 1) / multiple * multiple);
-  }
-
-  void read_experts() {
-    copy("num-experts", "experts");
-    copy("moe-router-topk", "experts_per_token");
-    read_mixtures();
-    copy("moe-ffn-hidden-size", "expert_width");
-    read_shared_experts();
-    if (words_.take("moe-router-score-function").value_or("softmax") == "sigmoid")
-      settings_.model.set("router", "sigmoid");
-    if (words_.flag("moe-router-enable-expert-bias")) settings_.model.set("router_bias", true);
-    words_.copy("expert-model-parallel-size", settings_.strategy, "expert");
-    if (const auto factor = words_.real("moe-expert-capacity-factor"))
-      settings_.model.set("capacity_factor", *factor);
-  }
-
-  /// Every n-th layer, or a list: "[0]*3+[1]*58".
-  void read_mixtures() {
-    static const std::regex number(R"(\d+)"), list(R"(\[0\]\*(\d+)\+\[1\]\*\d+)");
-    const std::string layers = words_.take("moe-layer-freq").value_or("");
-    std::smatch match;
-    if (std::regex_match(layers, number)) {
-      copy("moe-layer-freq", "moe_every");
-    } else if (std::regex_match(layers, match, list)) {
-      settings_.model.set("plain_layers", std::stoi(match[1]));
-    } else if (!layers.empty()) {
-      leave_out("moe-layer-freq " + layers,
-                "mixtures are every n-th layer, or all after the first");
-    }
-  }
-
-  /// All of them together are one MLP, of so many times an expert's width.
-  void read_shared_experts() {
-    const auto together = words_.number("moe-shared-expert-intermediate-size");
-    if (!together) return;
-    const auto own = words_.number("moe-ffn-hidden-size");
-    const int width = own ? *own : words_.number("ffn-hidden-size").value_or(*together);
-    if (*together % width == 0) {
-      settings_.model.set("shared_experts", *together / width);
-    } else {
-      leave_out(fmt::format("moe-shared-expert-intermediate-size {}", *together),
-                "shared experts are as wide as the others");
-    }
-  }
-
-  /// "127,0": tokens before and after its own that a token sees.
-  void read_sight() {
-    static const std::regex window(R"((\d+),0)");
-    const std::string size = words_.take("window-size").value_or("");
-    std::smatch match;
-    if (std::regex_match(size, match, window)) {
-      settings_.model.set("window", std::stoi(match[1]) + 1);
-      copy("window-attn-skip-freq", "full_every");
-    } else if (!size.empty()) {
-      leave_out("window-size " + size, "a window is of tokens before a token alone");
-    }
-    const std::string softmax = words_.take("softmax-type").value_or("vanilla");
-    if (softmax == "learnable") settings_.model.set("sinks", true);
-    if (softmax == "off-by-one") leave_out("softmax-type off-by-one", "sinks are trained");
-  }
-
-  void read_latent() {
-    if (!words_.flag("multi-latent-attention")) return;
-    Json latent = Json::object();
-    words_.copy("kv-lora-rank", latent, "key_rank");
-    words_.copy("q-lora-rank", latent, "query_rank");
-    // What its arguments are where they are not said.
-    if (!words_.has("kv-lora-rank")) latent.set("key_rank", 32);
-    latent.set("rotary", words_.number("qk-pos-emb-head-dim").value_or(64));
-    latent.set("values", words_.number("v-head-dim").value_or(128));
-    settings_.model.set("head_width", words_.number("qk-head-dim").value_or(128));
-    settings_.model.set("latent", latent);
   }
 
   const std::string& program_;  ///< "gpt" of pretrain_gpt.py; "": not said

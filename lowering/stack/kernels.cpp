@@ -88,16 +88,16 @@ void set_attention(cost::Kernel& kernel, const model::Graph& graph, const model:
   kernel.n = k.at("t");
   kernel.k = k.at("d");
   kernel.batch = q.at("b") * q.at("g") * (q.at("e") / kernel.k);
-  kernel.to_all = op.kind == OpKind::fused_attention_to_all;
-  kernel.window = forward ? op.window : graph.operators[op.forward].window;
+  kernel.seen.all = op.kind == OpKind::fused_attention_to_all;
+  kernel.seen.window = forward ? op.window : graph.operators[op.forward].window;
   const bool of_queries = model::dimension_of(op.annotation->outputs[0], "s") >= 0;
   const std::int64_t widths = attention_widths(op, kernel.k, inputs[queries + 2].back()) +
                               (!forward && of_queries ? kernel.k : 0);
   const cost::AttentionShape shape{.heads = static_cast<double>(kernel.batch),
                                    .queries = static_cast<double>(kernel.m),
                                    .keys = static_cast<double>(kernel.n),
-                                   .causal = !kernel.to_all,
-                                   .window = static_cast<double>(kernel.window)};
+                                   .causal = !kernel.seen.all,
+                                   .window = static_cast<double>(kernel.seen.window)};
   kernel.flops =
       Flops{2 * static_cast<double>(widths) * shape.heads * shape.queries * shape.seen()};
 }

@@ -44,7 +44,7 @@ class SelfAttention {
                                                               : heads_in_parts(projected(x));
     const TensorId core = c_.attention.fused
                               ? fused_attention(build_, "attention.core", heads, c_.attention.heads,
-                                                c_.sight_of(layer))
+                                                c_.attention.sight.of_layer(layer))
                               : core_in_parts(heads);
     return projection("attention.projection", core, c_.hidden);
   }

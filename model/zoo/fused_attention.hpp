@@ -10,12 +10,19 @@ namespace stratagem::model {
 
 /// Which tokens a token sees.
 struct Sight {
-  bool causal = true;       ///< those up to itself; else all
-  std::int64_t window = 0;  ///< of these so many of the last, itself among them; 0: all
+  bool causal = true;           ///< those up to itself; else all
+  std::int64_t window = 0;      ///< of these so many of the last, itself among them; 0: all
+  std::int64_t full_every = 0;  ///< with a window: layers n, 2n, ... see all, from 1; 0: none
   /// A trained score of every head beside those of the tokens, which takes probability and gives
   /// no value. Xiao et al., Efficient Streaming Language Models with Attention Sinks,
   /// arXiv:2309.17453, section 3.3.
   bool sinks = false;
+  /// What a layer sees, counted from 0.
+  [[nodiscard]] Sight of_layer(std::int64_t layer) const {
+    Sight sight = *this;
+    if (full_every > 0 && (layer + 1) % full_every == 0) sight.window = 0;
+    return sight;
+  }
   friend bool operator==(const Sight&, const Sight&) = default;
 };
 

@@ -13,10 +13,12 @@ namespace stratagem::model {
 struct GptVariant {
   OpKind norm = OpKind::layer_norm;  ///< layer_norm or rms_norm
   Positions positions = Positions::learned;
-  bool biases = true;         ///< of linear layers
-  std::int64_t kv_heads = 0;  ///< keys and values; 0: one for every query
-  bool qk_norm = false;       ///< of queries and keys, over the width of a head
-  bool fused_loss = false;    ///< see fused_cross_entropy
+  bool biases = true;           ///< of linear layers
+  std::int64_t kv_heads = 0;    ///< keys and values; 0: one for every query
+  bool qk_norm = false;         ///< of queries and keys, over the width of a head
+  bool fused_loss = false;      ///< see fused_cross_entropy
+  std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
+  Sight sight = {};             ///< see fused_attention.hpp
   friend bool operator==(const GptVariant&, const GptVariant&) = default;
 };
 
@@ -37,9 +39,6 @@ struct GptConfig {
   std::int64_t prefix = 0;           ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
   GptVariant variant = {};
-  Sight sight = {};             ///< see fused_attention.hpp
-  std::int64_t full_every = 0;  ///< with a window: layers n, 2n, ... see all
-  std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
   friend bool operator==(const GptConfig&, const GptConfig&) = default;
 };
 

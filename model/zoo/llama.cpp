@@ -14,6 +14,7 @@
 namespace stratagem::model {
 
 Graph llama(const LlamaConfig& c) {
+  const LlamaVariant& variant = c.variant;
   return decoder("llama",
                  {.layers = c.layers,
                   .hidden = c.hidden,
@@ -25,15 +26,14 @@ Graph llama(const LlamaConfig& c) {
                   .norm = OpKind::rms_norm,
                   .bias = Bias::none,
                   .attention = {.heads = c.heads,
-                                .kv_heads = c.latent.key_rank > 0 ? 0 : c.kv_heads,
-                                .sight = c.sight,
-                                .full_every = c.full_every,
+                                .kv_heads = variant.latent.key_rank > 0 ? 0 : c.kv_heads,
+                                .sight = variant.sight,
                                 .fused = c.fused.attention,
-                                .norms = c.qk_norm,
-                                .repeats_keys = c.repeats_keys,
+                                .norms = variant.qk_norm,
+                                .repeats_keys = variant.repeats_keys,
                                 .prefix = c.prefix,
-                                .width = c.head_width,
-                                .latent = c.latent},
+                                .width = variant.head_width,
+                                .latent = variant.latent},
                   .mlp = {.inner = c.intermediate,
                           .activation = c.fused.swiglu ? OpKind::swiglu : OpKind::silu,
                           .bias = Bias::none},
@@ -49,7 +49,7 @@ void complete_llama(LlamaConfig& c, const JsonReader& config) {
   if (c.kv_heads == 0) c.kv_heads = c.heads;
   if (c.heads % c.kv_heads != 0)
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
-  if (c.repeats_keys && !c.fused.attention)
+  if (c.variant.repeats_keys && !c.fused.attention)
     config.at("repeat_keys").fail("false with unfused attention, whose products share keys");
   check_sight(config, c, c.fused.attention);
   check_experts(config, c.experts, c.layers);
@@ -61,7 +61,9 @@ void complete_llama(LlamaConfig& c, const JsonReader& config) {
 Family llama_family() {
   using C = LlamaConfig;
   using F = LlamaFusions;
+  using V = LlamaVariant;
   const auto of_fused = [](bool F::*member) { return within(&C::fused, member); };
+  const auto of_variant = [](auto V::*member) { return within(&C::variant, member); };
   const auto size = whole(1, 10'000'000);
   const auto fused = choice<bool>({{"unfused", false}, {"fused", true}});
   return family_of<C>(
@@ -69,13 +71,13 @@ Family llama_family() {
       with_experts(with_sight(with_sizes<C>(
           {{"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
             must_be_there},
-           head_width_option<C>(),
+           head_width_option<C>(of_variant(&V::head_width)),
            kv_heads_option<C>(&C::kv_heads),
-           qk_norm_option<C>(&C::qk_norm),
-           latent_option<C>(&C::latent),
+           qk_norm_option<C>(of_variant(&V::qk_norm)),
+           latent_option<C>(of_variant(&V::latent)),
            {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
            fused_attention_option<C>(of_fused(&F::attention)),
-           {"repeat_keys", &C::repeats_keys, flag(),
+           {"repeat_keys", of_variant(&V::repeats_keys), flag(),
             "keys and values are copied for every query before a fused attention, as some "
             "frameworks do"},
            {"swiglu", of_fused(&F::swiglu), fused,

@@ -18,6 +18,16 @@ struct LlamaFusions {
   friend bool operator==(const LlamaFusions&, const LlamaFusions&) = default;
 };
 
+/// Choices of its attention.
+struct LlamaVariant {
+  bool qk_norm = false;       ///< of queries and keys, over the width of a head
+  bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
+  std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
+  Sight sight = {};             ///< see fused_attention.hpp
+  Latent latent = {};           ///< see latent_attention.hpp
+  friend bool operator==(const LlamaVariant&, const LlamaVariant&) = default;
+};
+
 /// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.
 struct LlamaConfig {
   std::int64_t layers = 0;
@@ -31,14 +41,9 @@ struct LlamaConfig {
   DataType type = DataType::bf16;
   bool tied = false;  ///< logits use the word embedding; else a table of their own
   LlamaFusions fused;
-  bool qk_norm = false;       ///< of queries and keys, over the width of a head
-  bool repeats_keys = false;  ///< keys and values are copied for every query, as some frameworks do
-  std::int64_t prefix = 0;    ///< trained places before the tokens, see prefix.hpp; 0: none
+  std::int64_t prefix = 0;  ///< trained places before the tokens, see prefix.hpp; 0: none
   Experts experts;
-  Sight sight = {};             ///< see fused_attention.hpp
-  std::int64_t full_every = 0;  ///< with a window: layers n, 2n, ... see all
-  std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
-  Latent latent = {};           ///< see latent_attention.hpp
+  LlamaVariant variant = {};
   friend bool operator==(const LlamaConfig&, const LlamaConfig&) = default;
 };
 

@@ -35,9 +35,7 @@ struct Attention {
   /// Keys and values, each shared by heads / kv_heads queries; 0: one for every query. It names the
   /// dimension that ranks divide: "g", groups of queries with one key; with 0 "heads".
   std::int64_t kv_heads = 0;
-  Sight sight = {};  ///< a window and sinks want a fused core
-  std::int64_t full_every =
-      0;                      ///< with a window: layers n, 2n, ... see all, counted from 1; 0: none
+  Sight sight = {};           ///< a window and sinks want a fused core
   bool fused = false;         ///< its core as one kernel, see fused_attention.hpp
   bool norms = false;         ///< of queries and keys, over the width of a head
   bool repeats_keys = false;  ///< keys and values are copied for every query before a fused core
@@ -63,13 +61,6 @@ struct TransformerConfig {
   Mlp mlp;
   Experts experts;
 
-  /// Of a layer, counted from 0.
-  [[nodiscard]] Sight sight_of(std::int64_t layer) const {
-    Sight sight = attention.sight;
-    const bool full = attention.full_every > 0 && (layer + 1) % attention.full_every == 0;
-    if (full) sight.window = 0;
-    return sight;
-  }
   [[nodiscard]] std::int64_t head_width() const {
     return attention.width > 0 ? attention.width : hidden / attention.heads;
   }

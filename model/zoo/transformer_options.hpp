@@ -9,6 +9,13 @@
 
 namespace stratagem::model {
 
+/// Do heads of a family have a width that may be another than their share of the hidden size?
+template <typename Config>
+inline constexpr bool has_head_width = requires(Config c) {
+  c.head_width;
+}
+|| requires(Config c) { c.variant.head_width; };
+
 /// A family's options, after the sizes that all of them want.
 template <typename Config>
 OptionList<Config> with_sizes(const OptionList<Config>& more) {
@@ -18,7 +25,7 @@ OptionList<Config> with_sizes(const OptionList<Config>& more) {
       {"hidden", &Config::hidden, size, "hidden size", must_be_there},
       {"heads", &Config::heads, size,
        "heads of every attention; divides `hidden`" +
-           std::string(requires { &Config::head_width; } ? " where there is no `head_width`" : ""),
+           std::string(has_head_width<Config> ? " where there is no `head_width`" : ""),
        must_be_there},
       {"sequence", &Config::sequence, size, "tokens of a sample", must_be_there},
       {"vocabulary", &Config::vocabulary, size, "entries of the table, as padded for the run",
@@ -30,29 +37,27 @@ OptionList<Config> with_sizes(const OptionList<Config>& more) {
 /// Refuses heads that do not divide the hidden size, where they have their share of it.
 template <typename Config>
 void check_heads(const JsonReader& config, const Config& c) {
-  const bool has_width = requires { c.head_width; };
   if (config.has("head_width") || c.hidden % c.heads == 0) return;
   config.at("heads").fail("a divisor of hidden, " + std::to_string(c.hidden) +
-                          (has_width ? ", or head_width" : ""));
+                          (has_head_width<Config> ? ", or head_width" : ""));
 }
 
 template <typename Config>
-Option<Config> head_width_option() {
-  return {"head_width", &Config::head_width, whole(1, 10'000'000), "width of a head",
-          "`hidden` / `heads`"};
+Option<Config> head_width_option(auto member) {
+  return {"head_width", member, whole(1, 10'000'000), "width of a head", "`hidden` / `heads`"};
 }
 
 /// A family's options, with those of what a token sees.
 template <typename Config>
 OptionList<Config> with_sight(OptionList<Config> options) {
   const auto of_sight = [](auto Sight::*member) {
-    return [member](Config & c) -> auto& { return c.sight.*member; };
+    return [member](Config & c) -> auto& { return c.variant.sight.*member; };
   };
   options.push_back({"window", of_sight(&Sight::window), whole(1, 10'000'000),
                      "how many of the last tokens a token sees, itself among them (with fused "
                      "attention)",
                      "all"});
-  options.push_back({"full_every", &Config::full_every, whole(1, 10'000),
+  options.push_back({"full_every", of_sight(&Sight::full_every), whole(1, 10'000),
                      "with `window`: every n-th layer sees all tokens", "none"});
   options.push_back({"sinks", of_sight(&Sight::sinks), flag(),
                      "a trained score of every head beside those of the tokens (with fused "
@@ -67,8 +72,10 @@ void check_sight(const JsonReader& config, const Config& c, bool fused) {
     if (config.has(key) && !fused) config.at(key).fail("\"attention\": \"fused\" beside it");
   }
   if (!config.has("full_every")) return;
-  if (c.sight.window == 0) config.at("full_every").fail("window beside it");
-  if (c.full_every > c.layers) config.at("full_every").fail("at most " + std::to_string(c.layers));
+  const Sight& sight = c.variant.sight;
+  if (sight.window == 0) config.at("full_every").fail("window beside it");
+  if (sight.full_every > c.layers)
+    config.at("full_every").fail("at most " + std::to_string(c.layers));
 }
 
 template <typename Config>

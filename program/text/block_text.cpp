@@ -37,8 +37,8 @@ std::string text_of(const cost::Kernel& kernel) {
   if (kernel.alignment > 0) more += fmt::format(" aligned to {} B", kernel.alignment);
   if (kernel.pieces > 1) more += fmt::format(" one of {} pieces", kernel.pieces);
   if (kernel.spared > 0) more += fmt::format(" spares {} multiprocessors", kernel.spared);
-  if (kernel.to_all) more += " to all";
-  if (kernel.window > 0) more += fmt::format(" window {}", kernel.window);
+  if (kernel.seen.all) more += " to all";
+  if (kernel.seen.window > 0) more += fmt::format(" window {}", kernel.seen.window);
   return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}{}", cost::to_text(kernel.kind),
                      model::to_text(kernel.type), kernel.batch, kernel.m, kernel.n, kernel.k,
                      kernel.flops.value, kernel.traffic.value, kernel.launches,

@@ -284,7 +284,7 @@ TEST_CASE("fused attention computes what attention in parts computes") {
   const std::vector<double> of_llama = losses_of(model::llama(llama));
   llama.fused.attention = true;
   CHECK(distance(losses_of(model::llama(llama)), of_llama) <= 1e-9);
-  llama.repeats_keys = true;
+  llama.variant.repeats_keys = true;
   CHECK(distance(losses_of(model::llama(llama)), of_llama) <= 1e-9);
 }
 

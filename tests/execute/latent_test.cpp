@@ -21,7 +21,7 @@ model::LlamaConfig four_layers_of_a_llama() {
                        .sequence = 8,
                        .vocabulary = 24,
                        .batch = 4};
-  c.head_width = 6;
+  c.variant.head_width = 6;
   return c;
 }
 
@@ -32,7 +32,7 @@ const model::Graph& tiny(Kind kind) {
   const auto latent = [](bool fused) {
     model::LlamaConfig c = four_layers_of_a_llama();
     c.fused.attention = fused;
-    c.latent = {.key_rank = 8, .query_rank = 10, .rotary = 2, .values = 4};
+    c.variant.latent = {.key_rank = 8, .query_rank = 10, .rotary = 2, .values = 4};
     c.experts = {.count = 4,
                  .per_token = 2,
                  .plain = 1,
@@ -45,8 +45,7 @@ const model::Graph& tiny(Kind kind) {
   const auto windows = [] {
     model::LlamaConfig c = four_layers_of_a_llama();
     c.kv_heads = 2;
-    c.sight = {.window = 3, .sinks = true};
-    c.full_every = 2;
+    c.variant.sight = {.window = 3, .full_every = 2, .sinks = true};
     return model::llama(c);
   };
   static const std::array graphs = {latent(true), latent(false), windows()};
@@ -106,7 +105,7 @@ TEST_CASE("attention in parts trains as the same attention as one kernel") {
 TEST_CASE("a window as long as the sequence changes nothing, and a shorter one does") {
   model::LlamaConfig c = four_layers_of_a_llama();
   const auto losses = [&](std::int64_t window) {
-    c.sight.window = window;
+    c.variant.sight.window = window;
     return train<double>(planned(model::llama(c), "{}", micro_batches)).losses;
   };
   const std::vector<double> all = losses(0);

@@ -148,12 +148,11 @@ TEST_CASE("a Llama's gradients are those of its loss") {
 TEST_CASE("the gradients of latent attention, windows and sinks are those of the loss") {
   model::LlamaConfig latent{2, 16, 4, 4, 24, 8, 24, 4};
   latent.fused.attention = GENERATE(true, false);
-  latent.head_width = 6;
-  latent.latent = {.key_rank = 8, .query_rank = 10, .rotary = 2, .values = 4};
+  latent.variant.head_width = 6;
+  latent.variant.latent = {.key_rank = 8, .query_rank = 10, .rotary = 2, .values = 4};
   CHECK(error_of_gradients(model::llama(latent)) < 1e-5);
   model::LlamaConfig windows{2, 16, 4, 2, 24, 8, 24, 4};
-  windows.sight = {.window = 3, .sinks = true};
-  windows.full_every = 2;
+  windows.variant.sight = {.window = 3, .full_every = 2, .sinks = true};
   CHECK(error_of_gradients(model::llama(windows)) < 1e-5);
 }
 

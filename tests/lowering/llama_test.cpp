@@ -79,7 +79,7 @@ TEST_CASE("what is not fused keeps more: silu and its product, copies of keys an
   c.fused.swiglu = false;  // gate, silu(gate), up and the product: 4f
   CHECK(kept(c, "{}", Category::activations) - fused == Bytes{2 * tokens * f});
   c = small_llama;
-  c.repeats_keys = true;  // copies as wide as the queries in place of keys and values
+  c.variant.repeats_keys = true;  // copies as wide as the queries in place of keys and values
   CHECK(kept(c, "{}", Category::activations) - fused == Bytes{2 * tokens * (2 * h - 2 * k)});
   c = small_llama;
   c.fused.attention = false;  // probabilities of every head and pair of tokens

@@ -83,7 +83,7 @@ TEST_CASE("a fused attention to all tokens computes all pairs, and is told from 
   for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
     for (const Task& task : block_of(program, 1, pass).tasks) {
       if (!task.name.starts_with("attention.core")) continue;
-      CHECK(std::get<cost::Kernel>(task.work).to_all);
+      CHECK(std::get<cost::Kernel>(task.work).seen.all);
       ++seen;
     }
   }

@@ -21,8 +21,8 @@ LlamaConfig small() {
                 .sequence = 20,
                 .vocabulary = 112,
                 .batch = 3};
-  c.head_width = width;
-  c.latent = {.key_rank = kr, .query_rank = qr, .rotary = rotary, .values = values};
+  c.variant.head_width = width;
+  c.variant.latent = {.key_rank = kr, .query_rank = qr, .rotary = rotary, .values = values};
   c.experts = {.count = 5,
                .per_token = 2,
                .plain = 2,
@@ -55,7 +55,7 @@ TEST_CASE("a latent attention and shared experts have the parameters of their ma
   CHECK(parameter_count(llama(c)) == all - 3 * 5);
   c.experts.shared = 0;
   CHECK(parameter_count(llama(c)) == all - 3 * (5 + 2 * expert));
-  c.latent.query_rank = 0;  // one matrix for queries, and a norm less
+  c.variant.latent.query_rank = 0;  // one matrix for queries, and a norm less
   CHECK(parameter_count(llama(c)) ==
         all - 3 * (5 + 2 * expert) -
             5 * (h * qr + qr + qr * heads * (width + rotary) - h * heads * (width + rotary)));
@@ -97,13 +97,13 @@ TEST_CASE("a window leaves so many keys for each query, but in every n-th layer"
                 .vocabulary = 112,
                 .batch = 3};
   const Graph all = llama(c);
-  c.sight.window = 7;
-  c.full_every = 2;
+  c.variant.sight.window = 7;
+  c.variant.sight.full_every = 2;
   const double left_out = 3 * 20 * (20 - 7);
   CHECK(close(step_flops(all) - step_flops(llama(c)), Flops{2 * 3 * 4.0 * h * left_out}, 1e-12));
-  c.sight.window = 20;
+  c.variant.sight.window = 20;
   CHECK(step_flops(llama(c)) == step_flops(all));
-  c.sight.sinks = true;
+  c.variant.sight.sinks = true;
   CHECK(parameter_count(llama(c)) == parameter_count(all) + 4 * heads);
 }
 
