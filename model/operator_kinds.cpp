@@ -85,6 +85,9 @@ const std::vector<OperatorKind>& operator_kinds() {
       row("tanh", "activation_function", "FB", {{0, {dy, y(0)}}}),
       row("first_token", "elementwise", "FB", {{0, {dy}}}),
       row("attention_sink_gradient", "reduction", "W"),
+      row("slot_weights", "elementwise", "FB", {{0, {dy, x(1)}}}),
+      row("weighted_swiglu", "activation_function", "FB", {{0, {dy, x(0), x(1)}}, {1, {dy, x(0)}}}),
+      row("collect", "elementwise", "FB", {{0, {dy, x(1)}}}),
       row("join", "elementwise", "FB", {{0, {dy}}, {1, {dy}}}),
   };
   return rows;

@@ -44,11 +44,33 @@ void combine(const Application<T>& a) {
                                     a.out(0));
 }
 
+/// The weight of every slot's token for the slot's expert, and back.
+template <typename T>
+void slot_weights(const Application<T>& a) {
+  const bool forward = a.is_forward();
+  const Value<T>& of_slots = forward ? *a.outputs[0] : *a.inputs[0];
+  const kernels::ExpertSlots shape = slots_of(a.inputs[1]->region, of_slots.region);
+  const std::vector<T> ones(static_cast<std::size_t>(shape.samples * shape.tokens), T{1});
+  forward ? kernels::to_slots<T>(shape, a.in(1), ones, a.in(0), a.out(0))
+          : kernels::slot_weights_gradient<T>(shape, a.in(1), ones, a.in(0), a.out(0));
+}
+
+/// Contents of slots, added up token by token, and back.
+template <typename T>
+void collect(const Application<T>& a) {
+  const Region& contents = (a.is_forward() ? *a.inputs[0] : *a.outputs[0]).region;
+  const kernels::ExpertSlots shape = slots_of(a.inputs[1]->region, contents);
+  a.is_forward() ? kernels::from_slots<T>(shape, a.in(1), a.in(0), {}, a.out(0))
+                 : kernels::to_slots<T>(shape, a.in(1), a.in(0), {}, a.out(0));
+}
+
 }  // namespace
 
 std::vector<Execution> mixtures() {
   std::vector<Execution> rows = {computed("dispatch", [](const auto& a) { dispatch(a); }),
-                                 computed("combine", [](const auto& a) { combine(a); })};
+                                 computed("combine", [](const auto& a) { combine(a); }),
+                                 computed("slot_weights", [](const auto& a) { slot_weights(a); }),
+                                 computed("collect", [](const auto& a) { collect(a); })};
   for (Execution& row : rows) row.not_on_gpu = "mixtures of experts on a GPU";
   return rows;
 }

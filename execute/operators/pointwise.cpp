@@ -88,6 +88,30 @@ void swiglu(const Application<T>& a) {
   }
 }
 
+/// A gated unit times a weight of each row, and gradients of either.
+template <typename T>
+void weighted_swiglu(const Application<T>& a) {
+  const std::size_t before = a.is_forward() ? 0 : 1;  // what comes back stands before the input
+  const Elements<T>& both = a.inputs[before]->data;
+  const bool of_weights =
+      !a.is_forward() && a.graph.gradient_of[a.forward().inputs[1]] == a.op.outputs[0];
+  const kernels::Rows rows = rows_of(*a.inputs[before]);
+  const std::int64_t half = rows.columns / 2;
+  for (std::int64_t i = 0; i < rows.rows * half; ++i) {
+    const T gate = both[2 * i], up = both[2 * i + 1];
+    const T open = 1 / (1 + std::exp(-gate)), y = gate * open * up;
+    if (a.is_forward()) {
+      a.out(0)[i] = y * a.in(1)[i / half];
+    } else if (of_weights) {
+      a.out(0)[i / half] += a.in(0)[i] * y;
+    } else {
+      const T dy = a.in(0)[i] * a.in(2)[i / half];
+      a.out(0)[2 * i] += dy * up * open * (1 + gate * (1 - open));
+      a.out(0)[2 * i + 1] += dy * gate * open;
+    }
+  }
+}
+
 /// x * sigmoid(x): a gated unit whose other factor is 1.
 template <typename T>
 void silu(const Application<T>& a) {
@@ -105,6 +129,12 @@ Execution hyperbolic_tangent() {
                    : kernels::tanh_gradient(a.in(0), a.in(1), a.out(0));
   });
   row.not_on_gpu = "tanh on a GPU";
+  return row;
+}
+
+Execution weighted_swiglus() {
+  Execution row = computed("weighted_swiglu", [](const auto& a) { weighted_swiglu(a); });
+  row.not_on_gpu = "mixtures of experts on a GPU";
   return row;
 }
 
@@ -166,6 +196,7 @@ std::vector<Execution> pointwise() {
       hyperbolic_tangent(),
       computed("silu", [](const auto& a) { silu(a); }),
       computed("swiglu", [](const auto& a) { swiglu(a); }),
+      weighted_swiglus(),
       computed("dropout", drops),
       computed("attention_dropout", drops),
       computed("embedding", [](const auto& a) { embedding(a); }),

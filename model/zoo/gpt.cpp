@@ -48,7 +48,7 @@ void complete_gpt(GptConfig& c, const JsonReader& config) {
     config.at("kv_heads").fail("a divisor of heads, " + std::to_string(c.heads));
   if (c.variant.kv_heads == c.heads) c.variant.kv_heads = 0;  // as if it were not said
   check_sight(config, c, c.fused_attention);
-  check_experts(config, c.experts, c.layers);
+  check_experts(config, c.experts, c.layers, c.activation == OpKind::swiglu && !c.variant.biases);
   check_prefix(config, c.fused_attention);
 }
 

@@ -52,7 +52,7 @@ void complete_llama(LlamaConfig& c, const JsonReader& config) {
   if (c.variant.repeats_keys && !c.fused.attention)
     config.at("repeat_keys").fail("false with unfused attention, whose products share keys");
   check_sight(config, c, c.fused.attention);
-  check_experts(config, c.experts, c.layers);
+  check_experts(config, c.experts, c.layers, c.fused.swiglu);
   check_prefix(config, c.fused.attention);
 }
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/operator_kinds.hpp"
+
 namespace stratagem::model {
 namespace {
 
@@ -51,12 +53,29 @@ class Mixture {
     build_.add(OpKind::dispatch, "mlp.dispatch",
                "b s^ h, b s^ expert^ -> expert (b capacity^) h, b s^ choice^", {x_, probabilities},
                {sent, slots});
+    const bool inner = experts_.weighing == Weighing::activation;
+    if (inner) slots_.weights = slot_weights(probabilities, slots);
     const TensorId returned = mlp(build_, slots_, sent, expert);
     const TensorId y = like_x("mlp.combine.out", tokens_);
-    build_.add(OpKind::combine, "mlp.combine",
-               "expert+ (b capacity^) h, b s^ expert+, b s^ choice^ -> b s^ h",
-               {returned, probabilities, slots}, {y});
+    if (inner) {
+      build_.add(operator_named("collect"), "mlp.combine",
+                 "expert+ (b capacity^) h, b s^ choice^ -> b s^ h", {returned, slots}, {y});
+    } else {
+      build_.add(OpKind::combine, "mlp.combine",
+                 "expert+ (b capacity^) h, b s^ expert+, b s^ choice^ -> b s^ h",
+                 {returned, probabilities, slots}, {y});
+    }
     return y;
+  }
+
+  /// The weight of every slot's token for its expert.
+  TensorId slot_weights(TensorId probabilities, TensorId slots) {
+    const TensorId weights = build_.tensor("mlp.slot_weights.out", slots_.shape, build_[x_].type,
+                                           Role::activation, slots_.filled);
+    build_.add(operator_named("slot_weights"), "mlp.slot_weights",
+               "b s^ expert^, b s^ choice^ -> expert (b capacity^)", {probabilities, slots},
+               {weights});
+    return weights;
   }
 
   TensorId like_x(const std::string& name, const Rows& rows) {
@@ -119,14 +138,17 @@ TensorId feed_forward(Builder& build, TensorId x, std::int64_t layer, const Expe
   return model::mlp(build, tokens(build[x].shape[0], build[x].shape[1]), x, mlp);
 }
 
-void check_experts(const JsonReader& config, const Experts& experts, std::int64_t layers) {
+void check_experts(const JsonReader& config, const Experts& experts, std::int64_t layers,
+                   bool may_weigh_within) {
   for (const char* key : {"experts_per_token", "capacity_factor", "moe_every", "plain_layers",
-                          "expert_width", "shared_experts", "router", "router_bias"}) {
+                          "expert_width", "shared_experts", "router", "router_bias", "weigh"}) {
     if (config.has(key) && experts.count == 0) config.at(key).fail("experts beside it");
   }
   if (experts.count == 0) return;
   if (experts.per_token > experts.count)
     config.at("experts_per_token").fail("at most " + std::to_string(experts.count));
+  if (!may_weigh_within && experts.weighing == Weighing::activation)
+    config.at("weigh").fail("\"results\", since experts have biases or no fused swiglu");
   if (experts.every > layers) config.at("moe_every").fail("at most " + std::to_string(layers));
   if (experts.plain >= layers)
     config.at("plain_layers").fail("at most " + std::to_string(layers - 1));

@@ -16,6 +16,12 @@ enum class Router : std::uint8_t {
   sigmoid   ///< of each alone, as DeepSeek-V3's
 };
 
+/// What a router's weights are multiplied with.
+enum class Weighing : std::uint8_t {
+  results,    ///< what experts return, which is kept for the backward pass
+  activation  ///< what a SwiGLU within an expert leaves, by one kernel that keeps its input only
+};
+
 /// Which layers have experts, how many, and how much of them is used.
 struct Experts {
   std::int64_t count = 0;        ///< of one layer; 0: all layers have one MLP
@@ -27,6 +33,7 @@ struct Experts {
   std::int64_t shared = 0;       ///< experts that every token passes, as one MLP
   Router router = Router::softmax;
   bool router_bias = false;  ///< added to logits
+  Weighing weighing = Weighing::results;
 
   [[nodiscard]] bool in_layer(std::int64_t layer) const;  ///< counted from 0
 
@@ -47,12 +54,13 @@ struct Experts {
 /// for x of shape (batch, sequence, hidden), each E_e an MLP of its own. Every sample is a group:
 /// it has `capacity` slots at every expert, so that shapes are fixed and k * tokens *
 /// capacity_factor slots are computed whatever the router says; model FLOPs are those of the slots
-/// that tokens take. Shared experts are one MLP, whose result is added to y. Costs know neither
-/// which tokens find no slot nor which slots stay empty, and the loss that balances the experts is
-/// left out. Experts work on (expert, sample and slot, hidden), samples outermost: split along
-/// samples before and after, along experts between, the layout search finds one all-to-all on
-/// either side. Source: Lepikhin et al., GShard, arXiv:2006.16668, section 2.2; Fedus et al.,
-/// Switch Transformers, arXiv:2101.03961, section 2.2.
+/// that tokens take. Weights may be multiplied with what a SwiGLU within an expert leaves:
+/// without biases that is the same, and nothing that experts return is kept. Shared experts are one
+/// MLP, whose result is added to y. Costs know neither which tokens find no slot nor which slots
+/// stay empty, and the loss that balances the experts is left out. Experts work on (expert, sample
+/// and slot, hidden), samples outermost: split along samples before and after, along experts
+/// between, the layout search finds one all-to-all on either side. Source: Lepikhin et al., GShard,
+/// arXiv:2006.16668, section 2.2; Fedus et al., Switch Transformers, arXiv:2101.03961, section 2.2.
 TensorId mixture_of_experts(Builder& build, TensorId x, const Experts& experts, const Mlp& expert);
 
 /// What a layer, counted from 0, does after its attention: one MLP or a mixture of many.
@@ -84,12 +92,18 @@ OptionList<Config> with_experts(OptionList<Config> options) {
   add("router", &Experts::router,
       choice<Router>({{"softmax", Router::softmax}, {"sigmoid", Router::sigmoid}}),
       "with `experts`: what makes weights out of a router's logits; sigmoid: as DeepSeek-V3");
+  add("weigh", &Experts::weighing,
+      choice<Weighing>({{"results", Weighing::results}, {"activation", Weighing::activation}}),
+      "with `experts`: what a router's weights are multiplied with: what experts return, or what "
+      "their SwiGLU leaves, by the same kernel, as in Megatron-Core since 0.12");
   add("router_bias", &Experts::router_bias, flag(),
       "with `experts`: a number of each is added to a router's logits, and trained; DeepSeek-V3's "
       "is not trained, and moves with the load");
   return options;
 }
-/// Refuses keys that make sense with experts only, and more experts or layers than there are.
-void check_experts(const JsonReader& config, const Experts& experts, std::int64_t layers);
+/// Refuses keys that make sense with experts only, more experts or layers than there are, and
+/// weights within experts other than a SwiGLU of one kernel without biases.
+void check_experts(const JsonReader& config, const Experts& experts, std::int64_t layers,
+                   bool may_weigh_within);
 
 }  // namespace stratagem::model

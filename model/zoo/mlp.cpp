@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "base/input_error.hpp"
+#include "model/operator_kinds.hpp"
+
 namespace stratagem::model {
 namespace {
 
@@ -37,7 +40,13 @@ TensorId plain(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
 TensorId fused_gate(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
   const TensorId both = linear(build, rows, mlp.name + ".gate_up", x, 2 * mlp.inner, mlp.bias);
   const TensorId y = activation(build, rows, mlp.name + ".swiglu.out", mlp.inner, build[x].type);
-  build.add(OpKind::swiglu, mlp.name + ".swiglu", row_by_row(rows, "(n two^)"), {both}, {y});
+  if (rows.weights < 0) {
+    build.add(OpKind::swiglu, mlp.name + ".swiglu", row_by_row(rows, "(n two^)"), {both}, {y});
+  } else {
+    build.add(operator_named("weighted_swiglu"), mlp.name + ".swiglu",
+              rows.dims + " (n two^), " + rows.dims + " -> " + rows.dims + " n",
+              {both, rows.weights}, {y});
+  }
   return y;
 }
 
@@ -85,6 +94,7 @@ TensorId linear(Builder& build, const Rows& rows, const std::string& name, Tenso
 }
 
 TensorId mlp(Builder& build, const Rows& rows, TensorId x, const Mlp& mlp) {
+  expects(rows.weights < 0 || mlp.activation == OpKind::swiglu, "weights of rows want a SwiGLU");
   if (!mlp.gated()) return plain(build, rows, x, mlp);
   const TensorId bent = mlp.activation == OpKind::swiglu ? fused_gate(build, rows, x, mlp)
                                                          : gate_in_parts(build, rows, x, mlp);

@@ -15,6 +15,7 @@ struct Rows {
   std::vector<std::int64_t> shape;  ///< without the width
   std::int64_t experts = 0;         ///< the first dimension, each with matrices of its own; 0: none
   double filled = 1;                ///< see Tensor
+  TensorId weights = -1;            ///< of each row, for what a swiglu leaves; -1: none
 };
 
 /// Rows (batch, sequence) of tokens.

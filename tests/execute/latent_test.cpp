@@ -26,10 +26,10 @@ model::LlamaConfig four_layers_of_a_llama() {
 }
 
 /// Latent attention as one kernel or in parts, with an MLP in the first layer and mixtures after
-/// it; windows with sinks; the same with keys for two queries each.
-enum class Kind : std::uint8_t { fused, in_parts, windows };
+/// it; windows with sinks, keys for two queries each; weights of experts within their activation.
+enum class Kind : std::uint8_t { fused, in_parts, windows, weighed_within };
 const model::Graph& tiny(Kind kind) {
-  const auto latent = [](bool fused) {
+  const auto latent = [](bool fused, model::Weighing weighing) {
     model::LlamaConfig c = four_layers_of_a_llama();
     c.fused.attention = fused;
     c.variant.latent = {.key_rank = 8, .query_rank = 10, .rotary = 2, .values = 4};
@@ -39,7 +39,8 @@ const model::Graph& tiny(Kind kind) {
                  .width = 12,
                  .shared = 1,
                  .router = model::Router::sigmoid,
-                 .router_bias = true};
+                 .router_bias = true,
+                 .weighing = weighing};
     return model::llama(c);
   };
   const auto windows = [] {
@@ -48,13 +49,15 @@ const model::Graph& tiny(Kind kind) {
     c.variant.sight = {.window = 3, .full_every = 2, .sinks = true};
     return model::llama(c);
   };
-  static const std::array graphs = {latent(true), latent(false), windows()};
+  static const std::array graphs = {latent(true, model::Weighing::results),
+                                    latent(false, model::Weighing::results), windows(),
+                                    latent(true, model::Weighing::activation)};
   return graphs[static_cast<std::size_t>(kind)];
 }
 
 TEST_CASE("a latent attention with shared experts trains as on one device") {
   check_agreement(
-      tiny(GENERATE(Kind::fused, Kind::in_parts)),
+      tiny(GENERATE(Kind::fused, Kind::in_parts, Kind::weighed_within)),
       GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})", R"({"tensor": 4})",
                R"({"tensor": 2, "sequence_parallel": true})", R"({"data": 4, "expert": 2})",
                R"({"data": 4, "expert": 4, "zero": 1})", R"({"zero": 3, "data": 2})",
@@ -94,11 +97,12 @@ std::vector<double> losses_from(const model::Graph& graph,
   return losses;
 }
 
-TEST_CASE("attention in parts trains as the same attention as one kernel") {
+TEST_CASE("attention in parts, and weights within experts, train as one kernel and as results") {
   std::map<std::string, std::vector<double>> start;
   const std::vector<double> fused = losses_from(tiny(Kind::fused), start);
   const std::size_t parameters = start.size();
   CHECK(distance(losses_from(tiny(Kind::in_parts), start), fused) <= 1e-9);
+  CHECK(distance(losses_from(tiny(Kind::weighed_within), start), fused) <= 1e-9);
   CHECK(start.size() == parameters);
 }
 
