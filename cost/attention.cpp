@@ -48,9 +48,9 @@ double attention_share(const AttentionPass& pass, const AttentionShape& shape,
   constexpr double largest_block = 128;
   const double block = std::min(shape.queries, largest_block);
   const double mean = shape.heads * shape.queries / block / multiprocessors;
-  const bool windowed = shape.causal && shape.window > 0 && shape.window < shape.keys;
-  const double last = shape.causal && !windowed ? 2 : 1;
-  const int edges = windowed ? 2 : shape.causal ? 1 : 0;
+  const double most = shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys;
+  const double last = most / shape.seen();
+  const double edges = shape.causal ? 1 + (1 - most / shape.keys) : 0;
   const double extra = pass.ramp.value + edges * pass.tile.value;
   return pass.efficiency.value / ((1 + extra / shape.seen()) * (1 + last / mean));
 }

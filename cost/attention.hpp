@@ -43,19 +43,19 @@ struct AttentionShape {
 ///     mean = heads * queries / block / multiprocessors,   block = min(queries, 128)
 ///
 /// The kernel ends with the fullest multiprocessor, which has up to one block more than the mean. A
-/// whole one is counted (`last` = 1). Behind a causal mask the block that sees all keys takes twice
-/// as long as the mean one, so there it counts twice (2). The factor has no fitted constant. Of 24
+/// whole one is counted, the one that sees most keys: `last` is these over the mean, 1 without a
+/// mask and 2 behind a causal one. The factor has no fitted constant. Of 24
 /// times of attention in layers on an H100, to which nothing is fitted, the mean absolute error is
 /// 4 % (scenarios/records/h100_layers.json); those have 5.8 to 15.5 blocks. With fewer nothing was
 /// measured, and a whole block may be too much. The backward pass is counted in blocks of queries,
 /// too, though FlashAttention-2 divides its keys: that differs where there are more of either.
 /// Source of the blocks: Dao, FlashAttention-2, arXiv:2307.08691, section 3.2.
 ///
-/// `extra` is `ramp` without a mask, ramp + tile behind a causal mask and ramp + 2 tile with a
-/// window, which has two edges. `ramp` is the cost of beginning and ending the loop over keys, as a
-/// number of keys. `tile` is the cost of the tiles on the diagonal, where the mask hides part of
-/// what is computed; it is a number of keys too. Pairs of tokens that the mask hides do not count
-/// as work. Windows were not measured; their blocks all see equally many keys.
+/// `extra` is `ramp` without a mask and ramp + tile behind a causal mask. A window has a second
+/// edge, for the queries that do not see the first key: 1 - window / keys of a tile more. `ramp` is
+/// the cost of beginning and ending the loop over keys, as a number of keys. `tile` is the cost of
+/// the tiles on the diagonal, where the mask hides part of what is computed; it is a number of keys
+/// too. Pairs of tokens that the mask hides do not count as work. Windows were not measured.
 struct AttentionPass {
   Constant<double> efficiency;  ///< share of the peak that endless sequences reach, 0..1
   Constant<double> ramp;        ///< 0 or more

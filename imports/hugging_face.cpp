@@ -1,6 +1,7 @@
 // A model's config.json of Hugging Face's transformers.
 #include <algorithm>
 #include <map>
+#include <regex>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
@@ -46,9 +47,6 @@ constexpr std::string_view no_matter[] = {"_*",
                                           "initial_context_length"};
 constexpr Missing missing[] = {
     {"sliding_window", "attention is over all earlier tokens"},
-    {"num_nextn_predict_layers", "a second predicted token is not trained"},
-    {"n_group", "tokens are sent to any experts"},
-    {"topk_group", "tokens are sent to any experts"},
     {"swiglu_limit", "gates are not clamped"},
     {"*quantization*", "weights are trained, not quantised"},
 };
@@ -113,13 +111,25 @@ void read_llama(Said& said, Settings& settings) {
   expect(said, settings, "attention_dropout", {"0.0", "0"}, "llama has no dropout");
 }
 
+/// All layers have it, where it is less than the sequence.
+void read_window(Said& said, Settings& settings) {
+  const auto window = said.number("sliding_window"), all = said.number("max_position_embeddings");
+  if (window && all && *window < *all) settings.model.set("window", *window);
+}
+
+void read_mistral(Said& said, Settings& settings) {
+  read_llama(said, settings);
+  read_window(said, settings);
+}
+
 /// Of Qwen3's mixtures, all layers of which have experts.
 void read_qwen3_moe(Said& said, Settings& settings) {
   read_llama(said, settings);
   settings.model.set("qk_norm", true);
   expect(said, settings, "decoder_sparse_step", {"1"}, "all layers are mixtures");
   expect(said, settings, "mlp_only_layers", {"[]"}, "all layers are mixtures");
-  if (!said.flag("use_sliding_window")) said.take("sliding_window");
+  if (said.flag("use_sliding_window")) read_window(said, settings);
+  said.take("sliding_window");
 }
 
 void read_deepseek(Said& said, Settings& settings) {
@@ -132,8 +142,18 @@ void read_deepseek(Said& said, Settings& settings) {
   settings.model.set("latent", latent);
   said.take("num_key_value_heads");  // as many as heads
   expect(said, settings, "moe_layer_freq", {"1"}, "all layers after the first are mixtures");
-  if (said.take("scoring_func").value_or("softmax") == "sigmoid")
+  for (const char* groups : {"n_group", "topk_group"})
+    expect(said, settings, groups, {"1"}, "tokens are sent to any experts");
+  expect(said, settings, "num_nextn_predict_layers", {"0"}, "one next token is predicted");
+  for (const char* unused : {"head_dim", "qk_head_dim"}) said.take(unused);  // sums of others
+  if (said.take("scoring_func").value_or("sigmoid") == "sigmoid")
     settings.model.set("router", "sigmoid").set("router_bias", true);
+}
+
+/// Do windows and full attention take turns, from the first layer on?
+bool alternate(const std::string& layers) {
+  static const std::regex turns(R"(\[("sliding_attention","full_attention",?)*\])");
+  return layers.empty() || std::regex_match(layers, turns);
 }
 
 void read_gpt_oss(Said& said, Settings& settings) {
@@ -143,11 +163,9 @@ void read_gpt_oss(Said& said, Settings& settings) {
   expect(said, settings, "hidden_act", {"silu"}, "the MLP's activation is SiLU");
   expect(said, settings, "attention_bias", {"true"}, "all linear layers have biases");
   expect(said, settings, "attention_dropout", {"0.0", "0"}, "there is no dropout");
-  said.copy("sliding_window", settings.model, "window");
-  const std::string layers = said.take("layer_types").value_or("");
-  if (layers.starts_with(R"(["sliding_attention","full_attention","sliding)"))
-    settings.model.set("full_every", 2);
-  else if (!layers.empty())
+  settings.model.set("window", said.number("sliding_window").value_or(128)).set("full_every", 2);
+  std::string layers = said.take("layer_types").value_or("");
+  if (!alternate(layers))
     settings.left_out.push_back({"layer_types", "every second layer sees all tokens"});
   said.take("experts_per_token");
 }
@@ -190,8 +208,8 @@ const std::map<std::string, Names> models = [] {
                      {"n_head", "heads"},         {"n_inner", "intermediate"},
                      {"n_positions", "sequence"}, {"vocab_size", "vocabulary"}};
   return std::map<std::string, Names>{{"llama", {"llama", llama, &read_llama}},
-                                      {"mistral", {"llama", llama, &read_llama}},
-                                      {"mixtral", {"llama", mixtral, &read_llama}},
+                                      {"mistral", {"llama", llama, &read_mistral}},
+                                      {"mixtral", {"llama", mixtral, &read_mistral}},
                                       {"qwen3", {"llama", llama, &read_llama, true}},
                                       {"gpt2", {"gpt", gpt2, &read_gpt}},
                                       {"opt", {"gpt", opt, &read_gpt}},
@@ -216,14 +234,16 @@ Settings read(const std::string& text, const std::string& file) {
   settings.model.set("family", names.family);
   if (names.qk_norm) settings.model.set("qk_norm", true);
   for (const auto& [theirs, ours] : names.keys) {
-    if (const auto value = said.number(theirs)) settings.model.set(ours, *value);
+    if (const auto value = said.number(theirs, 0); value && *value > 0)
+      settings.model.set(ours, *value);
   }
   names.read(said, settings);
   expect(said, settings, "gradient_checkpointing", {"false"}, "say it as \"recompute\"");
   expect(said, settings, "layerdrop", {"0.0", "0"}, "no layer is left out");
   const auto hidden = said.number("hidden_size"), heads = said.number("num_attention_heads");
   const auto width = said.number("head_dim");
-  if (hidden && heads && width && *width * *heads != *hidden)
+  if (hidden && heads && width && *width * *heads != *hidden &&
+      !names.keys.contains("qk_nope_head_dim"))
     settings.model.set("head_width", *width);
   settings.assumed.push_back({"sequence", "the longest that the model takes"});
   if (const auto dtype = said.take("torch_dtype")) {

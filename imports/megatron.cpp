@@ -162,7 +162,7 @@ class Megatron {
         words_.take("recompute-granularity").value_or(selective ? "selective" : "");
     const std::string method = words_.take("recompute-method").value_or("uniform");
     const int layers = words_.number("recompute-num-layers").value_or(1);
-    if (granularity == "selective") settings_.strategy.set("recompute", "selective");
+    if (granularity == "selective") read_modules();
     if (granularity != "full") return;
     if (method == "block") {
       settings_.strategy.set("recompute",
@@ -172,6 +172,19 @@ class Megatron {
     } else {
       settings_.strategy.set("recompute", "full");
     }
+  }
+
+  /// Of selective recomputation, by default the core of attention.
+  void read_modules() {
+    const std::vector<std::string> modules = words_.take_all("recompute-modules");
+    const bool core = std::ranges::count(modules, "core_attn") > 0 || modules.empty();
+    if (core) settings_.strategy.set("recompute", "selective");
+    std::string others;
+    for (const std::string& module : modules) others += module == "core_attn" ? "" : " " + module;
+    if (!others.empty())
+      settings_.left_out.push_back({"--recompute-modules" + others,
+                                    "what runs again is the core of attention, or is named by "
+                                    "\"recompute\": {\"operators\"}"});
   }
 
   /// Ranks that share the states of an optimizer of which there are so many copies; nullopt: all.

@@ -79,8 +79,8 @@ class Model {
       }
     }
     read_width(gated);
-    read_megatron_heads(words_, settings_);
-    read_attention(has_engine());
+    const bool fused = read_attention(has_engine());
+    read_megatron_heads({.llama = llama, .fused_attention = fused}, words_, settings_);
     read_vocabulary();
     if (const bool untied = words_.flag("untie-embeddings-and-output-weights"); untied == !llama)
       model.set("tied", !untied);
@@ -192,8 +192,10 @@ class Model {
     }
   }
 
-  void read_attention(bool engine) {
-    settings_.model.set("attention", fuses_attention(engine) ? "fused" : "unfused");
+  bool read_attention(bool engine) {
+    const bool fused = fuses_attention(engine);
+    settings_.model.set("attention", fused ? "fused" : "unfused");
+    return fused;
   }
   [[nodiscard]] bool has_engine() {
     return words_.take("transformer-impl").value_or("transformer_engine") != "local";

@@ -134,6 +134,13 @@ std::optional<std::string> Said::take(const std::string& name) {
   return found->second;
 }
 
+std::vector<std::string> Said::take_all(const std::string& name) {
+  if (!take(name)) return {};
+  std::vector<std::string> words = words_of(texts_.at(name));
+  words.erase(words.begin());  // the name
+  return words;
+}
+
 bool Said::flag(const std::string& name) {
   const std::optional<std::string> value = take(name);
   return value && *value != "false";

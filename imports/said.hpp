@@ -26,6 +26,8 @@ class Said {
   [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   /// The value, of several words the first, of a flag ""; nothing if it is not there.
   std::optional<std::string> take(const std::string& name);
+  /// All words of an argument's value.
+  std::vector<std::string> take_all(const std::string& name);
   /// Is it there, and not "false"?
   bool flag(const std::string& name);
   /// Throws InputError if it is there and no whole number of at least `least`.

@@ -50,11 +50,11 @@ struct LlamaConfig {
 /// A decoder (decoder.hpp) with
 ///   x = x + W_o attention(rotary(W_qkv norm(x)));  x = x + W_down(silu(W_gate norm(x)) * W_up
 ///                                                  norm(x))
-/// Queries, keys and values are one matrix, gate and up another, unless the latter are not fused.
-/// Heads are divided by the groups that share keys and values. A mixture of experts has many MLPs,
-/// see mixture_of_experts.hpp. Mixtral divides the weights of the chosen ones by their sum; that is
-/// left out: it moves nothing and takes no time. Source: Llama Team, arXiv:2407.21783, section 3.2;
-/// Jiang et al., Mixtral of Experts, arXiv:2401.04088, section 2.
+/// Queries, keys and values are one matrix (unless they are latent), gate and up another, unless
+/// the latter are not fused. Heads are divided by the groups that share keys and values. A mixture
+/// of experts has many MLPs, see mixture_of_experts.hpp. Mixtral divides the weights of the chosen
+/// ones by their sum; that is left out: it moves nothing and takes no time. Source: Llama Team,
+/// arXiv:2407.21783, section 3.2; Jiang et al., Mixtral of Experts, arXiv:2401.04088, section 2.
 Graph llama(const LlamaConfig& config);
 
 }  // namespace stratagem::model

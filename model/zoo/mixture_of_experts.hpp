@@ -50,7 +50,8 @@ struct Experts {
 };
 
 /// Adds
-///   p = softmax(W_r x);  y = sum over the k experts e with the largest p_e of p_e * E_e(x)
+///   p = softmax(W_r x + b_r), or sigmoid;  y = sum over the k experts e with the largest p_e
+///                                          of p_e * E_e(x)
 /// for x of shape (batch, sequence, hidden), each E_e an MLP of its own. Every sample is a group:
 /// it has `capacity` slots at every expert, so that shapes are fixed and k * tokens *
 /// capacity_factor slots are computed whatever the router says; model FLOPs are those of the slots

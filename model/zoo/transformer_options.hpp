@@ -57,7 +57,7 @@ OptionList<Config> with_sight(OptionList<Config> options) {
                      "how many of the last tokens a token sees, itself among them (with fused "
                      "attention)",
                      "all"});
-  options.push_back({"full_every", of_sight(&Sight::full_every), whole(1, 10'000),
+  options.push_back({"full_every", of_sight(&Sight::full_every), whole(2, 10'000),
                      "with `window`: every n-th layer sees all tokens", "none"});
   options.push_back({"sinks", of_sight(&Sight::sinks), flag(),
                      "a trained score of every head beside those of the tokens (with fused "
@@ -71,8 +71,10 @@ void check_sight(const JsonReader& config, const Config& c, bool fused) {
   for (const char* key : {"window", "sinks"}) {
     if (config.has(key) && !fused) config.at(key).fail("\"attention\": \"fused\" beside it");
   }
-  if (!config.has("full_every")) return;
   const Sight& sight = c.variant.sight;
+  if (sight.window >= c.sequence)
+    config.at("window").fail("fewer tokens than the sequence's " + std::to_string(c.sequence));
+  if (!config.has("full_every")) return;
   if (sight.window == 0) config.at("full_every").fail("window beside it");
   if (sight.full_every > c.layers)
     config.at("full_every").fail("at most " + std::to_string(c.layers));

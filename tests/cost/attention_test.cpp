@@ -62,6 +62,15 @@ TEST_CASE("behind a window a query sees so many keys, fewer at the beginning") {
   }
 }
 
+TEST_CASE("a window as long as the keys takes as long as none") {
+  AttentionShape shape{.heads = 30, .queries = 8192, .keys = 8192, .causal = true};
+  const double none = attention_share(pass(0.6, 100, 206), shape, 100);
+  shape.window = 8191;
+  CHECK(close(attention_share(pass(0.6, 100, 206), shape, 100), none, 1e-3));
+  shape.window = 4096;
+  CHECK(attention_share(pass(0.6, 100, 206), shape, 100) < none);
+}
+
 TEST_CASE("a window has two edges of tiles that are half empty, and equal blocks") {
   AttentionShape shape{.heads = 1e3, .queries = 128, .keys = 1e9, .causal = true, .window = 512};
   // 100 + 2 x 206 keys lost of 512; 10 blocks each, and one more.

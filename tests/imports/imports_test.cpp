@@ -344,7 +344,7 @@ TEST_CASE("mixtures of today are read from their config.json as the presets of t
     "v_head_dim": 128, "intermediate_size": 18432, "moe_intermediate_size": 2048,
     "n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8,
     "first_k_dense_replace": 3, "moe_layer_freq": 1, "n_group": 8, "topk_group": 4,
-    "norm_topk_prob": true, "routed_scaling_factor": 2.5, "scoring_func": "sigmoid",
+    "head_dim": 64, "qk_head_dim": 192, "norm_topk_prob": true, "routed_scaling_factor": 2.5,
     "topk_method": "noaux_tc", "num_nextn_predict_layers": 1, "hidden_act": "silu",
     "attention_bias": false, "attention_dropout": 0.0, "tie_word_embeddings": false,
     "max_position_embeddings": 163840, "vocab_size": 129280})");
@@ -353,6 +353,11 @@ TEST_CASE("mixtures of today are read from their config.json as the presets of t
   for (const auto& one : deepseek.left_out) told.insert(one.what);
   CHECK(told ==
         std::set<std::string>{"n_group: 8", "topk_group: 4", "num_nextn_predict_layers: 1"});
+  const Settings kimi = read(R"({"model_type": "kimi_k2", "n_group": 1, "topk_group": 1,
+    "num_nextn_predict_layers": 0, "first_k_dense_replace": 0, "scoring_func": "softmax"})");
+  CHECK(kimi.left_out.empty());
+  CHECK(kimi.model.text().find("plain_layers") == std::string::npos);
+  CHECK(kimi.model.text().find("sigmoid") == std::string::npos);
   const Settings qwen = read(R"({"model_type": "qwen3_moe", "num_hidden_layers": 48,
     "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
     "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128,
@@ -370,6 +375,20 @@ TEST_CASE("mixtures of today are read from their config.json as the presets of t
     "tie_word_embeddings": false, "attention_dropout": 0.0})");
   check_preset(oss, "gpt-oss-20b");
   CHECK(oss.left_out.empty());
+  const Settings brief = read(R"({"model_type": "gpt_oss"})");
+  CHECK(JsonReader::from_text(brief.model.text(), "model").at("window").whole_number() == 128);
+  CHECK(read(R"({"model_type": "gpt_oss", "layer_types":
+    ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"]})")
+            .left_out.size() == 1);
+  const auto window = [](const std::string& more) {
+    const Settings settings =
+        read(R"({"model_type": "mistral", "max_position_embeddings": 8192)" + more + "}");
+    CHECK(settings.left_out.empty());
+    return JsonReader::from_text(settings.model.text(), "model").has("window");
+  };
+  CHECK(window(R"(, "sliding_window": 4096)"));
+  CHECK_FALSE(window(R"(, "sliding_window": 8192)"));
+  CHECK_FALSE(window(R"(, "sliding_window": null)"));
 }
 
 TEST_CASE("Megatron-LM's arguments of latent attention, mixtures and windows are read") {
@@ -383,9 +402,14 @@ TEST_CASE("Megatron-LM's arguments of latent attention, mixtures and windows are
       "--moe-ffn-hidden-size 2048 --moe-shared-expert-intermediate-size 2048 "
       "--moe-layer-freq ([0]*3+[1]*58) --moe-router-score-function sigmoid "
       "--moe-router-enable-expert-bias --multi-latent-attention --kv-lora-rank 512 "
-      "--q-lora-rank 1536 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128";
+      "--q-lora-rank 1536 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128 "
+      "--qk-layernorm --group-query-attention --num-query-groups 8 --recompute-granularity "
+      "selective --recompute-modules mla_up_proj layernorm";
   const Settings deepseek = read(script);
   check_preset(deepseek, "deepseek-v3");
+  CHECK(deepseek.strategy.text().find("recompute") == std::string::npos);
+  REQUIRE(deepseek.left_out.size() == 1);
+  CHECK(deepseek.left_out[0].what == "--recompute-modules mla_up_proj layernorm");
   const auto model = [](const std::string& more) {
     const std::string text = read(
                                  "pretrain_gpt.py --num-layers 2 --hidden-size 64 "
@@ -395,13 +419,33 @@ TEST_CASE("Megatron-LM's arguments of latent attention, mixtures and windows are
     return JsonReader::from_text(text, "model");
   };
   const JsonReader windows =
-      model("--window-size (127,0) --window-attn-skip-freq 2 --softmax-type learnable");
-  CHECK(windows.at("window").whole_number() == 128);
+      model("--window-size (63,0) --window-attn-skip-freq 2 --softmax-type learnable");
+  CHECK(windows.at("window").whole_number() == 64);
   CHECK(windows.at("full_every").whole_number() == 2);
   CHECK(windows.at("sinks").boolean());
   CHECK(model("--kv-channels 32").at("head_width").whole_number() == 32);
   CHECK_FALSE(model("--kv-channels 16").has("head_width"));
-  CHECK(model("--num-experts 4 --moe-layer-freq 2").at("moe_every").whole_number() == 2);
+  CHECK(model("--num-experts 4").at("experts_per_token").whole_number() == 2);  // their default
+  CHECK_FALSE(model("--moe-router-topk 4 --moe-ffn-hidden-size 100").has("experts_per_token"));
+  // Layers 1, 3, ... of two are the first alone: mixtures that no key says.
+  const auto left_out = [](const std::string& more) {
+    return read(
+               "pretrain_gpt.py --num-layers 3 --hidden-size 64 --num-attention-heads 4 "
+               "--seq-length 128 " +
+               more)
+        .left_out;
+  };
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [0]+[1]*2").empty());
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [1]*3").empty());
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [0,1,1]").empty());
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [1]*4").size() == 1);
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [1,0,1]").size() == 1);
+  CHECK(left_out("--num-experts 4 --moe-layer-freq 2").size() == 1);
+  // What the family or unfused attention has no keys for is told, and written nowhere.
+  CHECK(left_out("--window-size 7,0 --transformer-impl local").size() == 1);
+  CHECK(left_out("--softmax-type learnable --transformer-impl local").size() == 1);
+  CHECK(left_out("--window-size 7,0 --window-attn-skip-freq [1,0]*2").size() == 1);
+  CHECK(left_out("--multi-latent-attention --kv-lora-rank 512").size() >= 1);
 }
 
 TEST_CASE("heads of another width than their share have it, and words are no numbers") {
@@ -415,8 +459,9 @@ TEST_CASE("heads of another width than their share have it, and words are no num
   CHECK_FALSE(model("16").has("head_width"));
   CHECK(model("32").at("head_width").whole_number() == 32);
   CHECK_THROWS_AS(read(R"({"model_type": "gpt2", "resid_pdrop": "much"})"), InputError);
-  CHECK_THROWS_AS(read("--num-layers 2 --hidden-size 64 --moe-expert-capacity-factor much"),
-                  InputError);
+  CHECK_THROWS_AS(
+      read("--num-layers 2 --hidden-size 64 --num-experts 2 --moe-expert-capacity-factor much"),
+      InputError);
 }
 
 TEST_CASE("what nobody says is assumed, and what is set is not") {

@@ -66,6 +66,64 @@ TEST_CASE(
   CHECK(forward.launches == 1);
 }
 
+TEST_CASE("values have a width of their own, and a window hides pairs, forward and backward") {
+  // Products forward: scores, of the keys' width, and their sum of values, of the values'.
+  // Backward: scores again and gradients of queries and keys; of probabilities and values.
+  model::LlamaConfig config = few_keys;
+  config.kv_heads = 8;
+  config.variant.head_width = 10;
+  config.variant.latent = {.key_rank = 12, .query_rank = 16, .rotary = 4, .values = 6};
+  constexpr double key = 14, value = 6, window = 7;
+  const auto check = [&](double pairs, const std::string& strategy) {
+    const Program program = lowered(model::llama(config), strategy);
+    const Block& forward = block_of(program, 1, CellPass::forward);
+    const Block& backward = block_of(program, 1, CellPass::backward);
+    CHECK(close(asked(forward, "attention.core").flops, Flops{2 * pairs * (key + value)}, 1e-12));
+    CHECK(close(asked(backward, "attention.core").flops, Flops{2 * pairs * (3 * key + 2 * value)},
+                1e-12));
+    for (const Block* block : {&forward, &backward}) {
+      for (const Task& task : block->tasks) {
+        if (!task.name.starts_with("attention.core")) continue;
+        if (const auto* kernel = std::get_if<cost::Kernel>(&task.work))
+          CHECK(kernel->seen.window == config.variant.sight.window);
+      }
+    }
+  };
+  check(b * heads * s * s / 2, "{}");
+  check(b * heads * s * s / 2 / 2, R"({"context": 2})");
+  config.variant.sight.window = window;
+  check(b * heads * window * (s - (window - 1) / 2), "{}");
+  check(b * heads * window * (s - (window - 1) / 2) / 2, R"({"context": 2})");
+}
+
+TEST_CASE("joined heads and sinks move what they read and write, once") {
+  model::LlamaConfig config = few_keys;
+  config.kv_heads = 8;
+  config.variant.head_width = 10;
+  config.variant.latent = {.key_rank = 12, .query_rank = 16, .rotary = 4, .values = 6};
+  config.variant.sight.sinks = true;
+  const Program program = lowered(model::llama(config), "{}");
+  const Block& forward = block_of(program, 1, CellPass::forward);
+  const Block& backward = block_of(program, 1, CellPass::backward);
+  // bf16. Keys share what is turned, queries do not.
+  const double plain = 2 * b * s * heads * 10, turned = 2 * b * s * heads * 4,
+               shared = 2 * b * s * 4;
+  CHECK(asked(forward, "attention.q_join").traffic == Bytes{2 * (plain + turned)});
+  CHECK(asked(forward, "attention.k_join").traffic == Bytes{plain + shared + plain + turned});
+  CHECK(asked(backward, "attention.q_join").traffic == Bytes{2 * (plain + turned)});
+  CHECK(asked(backward, "attention.k_join").traffic == Bytes{2 * plain + turned + shared});
+  // The gradient of sinks reads the result, what comes back for it, log sums in fp32 and the sinks.
+  const double result = 2 * b * s * heads * 6, sums = 4 * b * s * heads;
+  Bytes of_sinks;
+  for (const Task& task : backward.tasks) {
+    const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+    if (kernel != nullptr && kernel->kind == cost::KernelKind::reduction &&
+        task.name.starts_with("attention.core"))
+      of_sinks += kernel->traffic;
+  }
+  CHECK(of_sinks == Bytes{2 * result + sums + 2 * 2 * heads});
+}
+
 TEST_CASE("a fused attention to all tokens computes all pairs, and is told from a causal one") {
   const model::Graph graph = model::bert({.layers = 2,
                                           .hidden = 48,
