@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <vector>
 
 #include "base/pattern.hpp"
 #include "imports/format.hpp"
@@ -88,11 +90,16 @@ constexpr Missing missing[] = {
     Missing{"no-rope-fusion", "the stack says what is fused"},
     Missing{"cross-entropy-*", "the stack says how the loss is computed"},
     Missing{"cuda-graph*", "launches are counted as without graphs"},
-    Missing{"multi-latent-attention", "no family has latent attention"},
-    Missing{"*-lora-rank", "no family has latent attention"},
     Missing{"use-megatron-fsdp", "say it as \"zero\": 3"},
     Missing{"decoder-*-pipeline-num-layers", "say it as \"layers_per_stage\""},
 };
+
+/// What each of `--recompute-modules` runs again. Not there: whole MLPs and mixtures.
+const std::map<std::string, std::vector<const char*>> operators_of_modules = {
+    {"core_attn", {"layers.*.attention.core"}},
+    {"mla_up_proj", {"layers.*.attention.up.*"}},
+    {"layernorm", {"layers.*.input_norm", "layers.*.mlp_norm"}},
+    {"moe_act", {"layers.*.mlp.swiglu"}}};
 
 class Megatron {
  public:
@@ -177,14 +184,20 @@ class Megatron {
   /// Of selective recomputation, by default the core of attention.
   void read_modules() {
     const std::vector<std::string> modules = words_.take_all("recompute-modules");
-    const bool core = std::ranges::count(modules, "core_attn") > 0 || modules.empty();
-    if (core) settings_.strategy.set("recompute", "selective");
-    std::string others;
-    for (const std::string& module : modules) others += module == "core_attn" ? "" : " " + module;
-    if (!others.empty())
-      settings_.left_out.push_back({"--recompute-modules" + others,
-                                    "what runs again is the core of attention, or is named by "
-                                    "\"recompute\": {\"operators\"}"});
+    if (modules.empty() || modules == std::vector<std::string>{"core_attn"}) {
+      settings_.strategy.set("recompute", "selective");
+      return;
+    }
+    Json patterns = Json::array();
+    for (const std::string& module : modules) {
+      const auto known = operators_of_modules.find(module);
+      if (known == operators_of_modules.end())
+        settings_.left_out.push_back({"--recompute-modules " + module, "it is kept"});
+      else
+        for (const char* pattern : known->second) patterns.push(pattern);
+    }
+    if (patterns.text() != "[]")
+      settings_.strategy.set("recompute", Json::object().set("operators", patterns));
   }
 
   /// Ranks that share the states of an optimizer of which there are so many copies; nullopt: all.

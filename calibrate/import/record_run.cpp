@@ -160,6 +160,7 @@ Json strategy_of(const JsonReader& record, const Ruling& ruling, const Degrees& 
   if (divided && divided->boolean()) json.set("sequence_parallel", true);
   if (degrees.context > 1) json.set("context", degrees.context);
   if (degrees.data > 1) json.set("data", degrees.data);
+  if (const std::int64_t experts = whole(plan, "ep", 1); experts > 1) json.set("expert", experts);
   set_pipeline(json, record, ruling, degrees.pipeline);
   const std::string recompute = first_word(plan, "recompute", "none");
   if (recompute != "none") json.set("recompute", recompute);

@@ -21,13 +21,12 @@ class LatentHeads {
 
   TensorId queries(TensorId x) {
     if (latent_.query_rank > 0)
-      x = normed("attention.q_latent_norm",
+      x = normed("attention.up.q_norm",
                  linear(build_, rows_, "attention.q_down", x, latent_.query_rank, c_.bias));
     const auto [plain, turned] =
-        of_heads("attention.q_up", x, {"attention.q_plain", c_.head_width()},
+        of_heads("attention.up.q", x, {"attention.q_plain", c_.head_width()},
                  {"attention.q_turned", latent_.rotary});
-    return joined("attention.q", plain, rotary("attention.rotary_q", turned, dims("r^")),
-                  dims("r^"));
+    return joined("q", plain, rotary("attention.up.rotary_q", turned, dims("r^")), dims("r^"));
   }
 
   std::pair<TensorId, TensorId> keys_and_values(TensorId x) {
@@ -38,13 +37,12 @@ class LatentHeads {
     build_.add(OpKind::split_heads, "attention.split_latent", "b s a^ -> b s l^, b s r^", {both},
                {narrow, shared});
     const auto [plain, values] =
-        of_heads("attention.kv_up", normed("attention.kv_latent_norm", narrow),
+        of_heads("attention.up.kv", normed("attention.up.kv_norm", narrow),
                  {"attention.k_plain", c_.head_width()},
                  {"attention.v", latent_.values > 0 ? latent_.values : c_.head_width()});
     const std::string of_tokens = "b s r^";
-    return {
-        joined("attention.k", plain, rotary("attention.rotary_k", shared, of_tokens), of_tokens),
-        values};
+    return {joined("k", plain, rotary("attention.up.rotary_k", shared, of_tokens), of_tokens),
+            values};
   }
 
  private:
@@ -86,8 +84,9 @@ class LatentHeads {
   /// Side by side in every head; what all heads share is copied.
   TensorId joined(const std::string& name, TensorId plain, TensorId turned,
                   const std::string& of_turned) {
-    const TensorId y = of_all_heads(name, build_[plain].shape.back() + latent_.rotary);
-    build_.add(operator_named("join"), name + "_join",
+    const TensorId y =
+        of_all_heads("attention." + name, build_[plain].shape.back() + latent_.rotary);
+    build_.add(operator_named("join"), "attention.up.join_" + name,
                dims("n^") + ", " + of_turned + " -> " + dims("d^"), {plain, turned}, {y});
     return y;
   }

@@ -13,7 +13,8 @@ namespace stratagem::model {
 ///   c_q = norm(W_dq x);  [q_c, q_r] = W_uq c_q;  q = [q_c, rotary(q_r)]
 ///   [c, r] = W_dkv x;  [k_c, v] = W_ukv norm(c);  k = [k_c, rotary(r)]
 /// where all heads share r. They lie as the core of the attention wants them: in the rows of
-/// tokens where it is fused. The narrow vectors are computed by every tensor rank. Source:
+/// tokens where it is fused. The narrow vectors are computed by every tensor rank. What follows
+/// them, their norms first, is named `attention.up.*`: Megatron-Core's `mla_up_proj`. Source:
 /// DeepSeek-AI, DeepSeek-V2, arXiv:2405.04434, section 2.1.
 CoreInputs latent_heads(Builder& build, const TransformerConfig& config, TensorId x);
 

@@ -404,12 +404,14 @@ TEST_CASE("Megatron-LM's arguments of latent attention, mixtures and windows are
       "--moe-router-enable-expert-bias --multi-latent-attention --kv-lora-rank 512 "
       "--q-lora-rank 1536 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128 "
       "--qk-layernorm --group-query-attention --num-query-groups 8 --recompute-granularity "
-      "selective --recompute-modules mla_up_proj layernorm";
+      "selective --recompute-modules moe mla_up_proj layernorm";
   const Settings deepseek = read(script);
   check_preset(deepseek, "deepseek-v3");
-  CHECK(deepseek.strategy.text().find("recompute") == std::string::npos);
+  const JsonReader strategy = JsonReader::from_text(deepseek.strategy.text(), "strategy");
+  CHECK(strategy.at("recompute").at("operators").dump() ==
+        R"(["layers.*.attention.up.*","layers.*.input_norm","layers.*.mlp_norm"])");
   REQUIRE(deepseek.left_out.size() == 1);
-  CHECK(deepseek.left_out[0].what == "--recompute-modules mla_up_proj layernorm");
+  CHECK(deepseek.left_out[0].what == "--recompute-modules moe");
   const auto model = [](const std::string& more) {
     const std::string text = read(
                                  "pretrain_gpt.py --num-layers 2 --hidden-size 64 "

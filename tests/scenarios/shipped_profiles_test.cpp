@@ -157,7 +157,7 @@ TEST_CASE(
     CHECK(taken(1) == (a100 ? 544_MiB : 272_MiB));
     CHECK(taken(2) == (a100 ? 688_MiB : 344_MiB));
   }
-  CHECK(datasheets == 13);
+  CHECK(datasheets == 14);
 }
 
 TEST_CASE("the profile of our own kernels on an H100 is what the fit makes of what was measured") {
@@ -172,13 +172,14 @@ TEST_CASE("the profile of our own kernels on an H100 is what the fit makes of wh
 
 TEST_CASE(
     "steps on the processors of every server reach the share of its memory that a DGX-2's do") {
-  // 112 of 256 GB/s. The others: channels of DDR4-3200 and DDR5-4400, 16 of either, and four
-  // Graces.
+  // 112 of 256 GB/s. The others: channels of DDR4-3200 and DDR5-4400, 16 of either, and four or
+  // 36 Graces.
   for (const auto& [name, rate] :
        {std::tuple{"v100-sxm3", 256_GBps}, std::tuple{"a100-sxm4-80gb", 16 * 8 * 3.2 * 1_GBps},
         std::tuple{"h100-sxm5", 16 * 8 * 4.4 * 1_GBps},
         std::tuple{"h200-sxm5", 16 * 8 * 4.4 * 1_GBps},
-        std::tuple{"b200-sxm", 16 * 8 * 4.4 * 1_GBps}, std::tuple{"gh200-96gb", 4 * 512_GBps}}) {
+        std::tuple{"b200-sxm", 16 * 8 * 4.4 * 1_GBps}, std::tuple{"gh200-96gb", 4 * 512_GBps},
+        std::tuple{"gb200", 36 * 512_GBps}}) {
     INFO(name);
     const auto reached = cost::read_profile(profile_file(name)).host_memory_bandwidth;
     REQUIRE(reached.has_value());

@@ -1,4 +1,7 @@
-// GB200 NVL72: a rack of 72 GPUs in one NVLink domain, which is one node here.
+// GB200 NVL72: a rack of 72 GPUs in one NVLink domain, which is one node here; all of them are in
+// use, or 64.
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <utility>
 
@@ -18,22 +21,23 @@ namespace {
 ///   5.0 x16 is assumed. Adapters count tray by tray, so four rails are those of the trays.
 /// - The link between the two Grace of a tray is left out: neither GPUs nor copies to the nearest
 ///   processor use it. So a GPU reaches the adapters of its own Grace only.
-Cluster gb200_nvl72_cluster(int nodes) {
+/// With so many of a rack's trays in use.
+Cluster rack_of(int trays, int nodes) {
   constexpr BytesPerSecond c2c = 450_GBps;
 
-  NodeDesign design{.name = "GB200 NVL72",
+  NodeDesign design{.name = fmt::format("GB200 NVL{}", 4 * trays),
                     .gpu = "gb200",
                     .vertices = {},
                     .links = {},
                     .compute_capability = 100,
                     .processor = Processor::unknown};
-  const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 72);
+  const auto gpus = parts::add_row(design, VertexKind::gpu, "gpu", 4 * trays);
   const auto nv_switches = parts::add_row(design, VertexKind::nv_switch, "nvswitch", 18);
-  const auto cpus = parts::add_row(design, VertexKind::cpu, "grace", 36);
-  const auto nics = parts::add_row(design, VertexKind::nic, "nic", 72);
+  const auto cpus = parts::add_row(design, VertexKind::cpu, "grace", 2 * trays);
+  const auto nics = parts::add_row(design, VertexKind::nic, "nic", 4 * trays);
 
   parts::join_to_switches(design, gpus, nv_switches, 1, parts::nvlink_5);
-  for (std::size_t i = 0; i < 72; ++i) {
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
     design.join(gpus[i], cpus[i / 2], LinkKind::c2c, 1, c2c, parts::nvlink_latency);
     design.join(nics[i], cpus[i / 2], LinkKind::pcie, 1, parts::pcie_5_x16, parts::pcie_latency);
   }
@@ -43,7 +47,13 @@ Cluster gb200_nvl72_cluster(int nodes) {
 }  // namespace
 
 Preset gb200_nvl72() {
-  return {"gb200-nvl72", "72 GPUs of GB200, 18 NVSwitches, 72 NDR adapters", &gb200_nvl72_cluster};
+  return {"gb200-nvl72", "72 GPUs of GB200, 18 NVSwitches, 72 NDR adapters",
+          [](int nodes) { return rack_of(18, nodes); }};
+}
+
+Preset gb200_nvl64() {
+  return {"gb200-nvl64", "64 of the 72 GPUs of such a rack, which degrees of 8 divide",
+          [](int nodes) { return rack_of(16, nodes); }};
 }
 
 }  // namespace stratagem::topology

@@ -108,10 +108,10 @@ TEST_CASE("joined heads and sinks move what they read and write, once") {
   // bf16. Keys share what is turned, queries do not.
   const double plain = 2 * b * s * heads * 10, turned = 2 * b * s * heads * 4,
                shared = 2 * b * s * 4;
-  CHECK(asked(forward, "attention.q_join").traffic == Bytes{2 * (plain + turned)});
-  CHECK(asked(forward, "attention.k_join").traffic == Bytes{plain + shared + plain + turned});
-  CHECK(asked(backward, "attention.q_join").traffic == Bytes{2 * (plain + turned)});
-  CHECK(asked(backward, "attention.k_join").traffic == Bytes{2 * plain + turned + shared});
+  CHECK(asked(forward, "attention.up.join_q").traffic == Bytes{2 * (plain + turned)});
+  CHECK(asked(forward, "attention.up.join_k").traffic == Bytes{plain + shared + plain + turned});
+  CHECK(asked(backward, "attention.up.join_q").traffic == Bytes{2 * (plain + turned)});
+  CHECK(asked(backward, "attention.up.join_k").traffic == Bytes{2 * plain + turned + shared});
   // The gradient of sinks reads the result, what comes back for it, log sums in fp32 and the sinks.
   const double result = 2 * b * s * heads * 6, sums = 4 * b * s * heads;
   Bytes of_sinks;

@@ -40,7 +40,8 @@ TEST_CASE("servers have the memory that their sources print, and none where ther
     INFO(name);
     CHECK(build(name, 1).design().host_memory == memory * 1_GiB);
   }
-  for (const char* name : {"hgx-b200", "gb200-nvl72", "pcie-v100", "pcie-a100", "cpu-host"})
+  for (const char* name :
+       {"hgx-b200", "gb200-nvl72", "gb200-nvl64", "pcie-v100", "pcie-a100", "cpu-host"})
     CHECK_FALSE(build(name, 1).design().host_memory);
 }
 
@@ -53,12 +54,13 @@ TEST_CASE("the presets are those of the field, with the profiles of their GPUs")
     CHECK_FALSE(preset.summary.empty());
   }
   CHECK(names == std::vector<std::string>{"dgx-1v", "dgx-2", "dgx-2h", "dgx-a100", "dgx-h100",
-                                          "dgx-h200", "hgx-b200", "gb200-nvl72", "pcie-v100",
-                                          "pcie-a100", "p3.16xlarge", "p3dn.24xlarge", "cpu-host"});
+                                          "dgx-h200", "hgx-b200", "gb200-nvl72", "gb200-nvl64",
+                                          "pcie-v100", "pcie-a100", "p3.16xlarge", "p3dn.24xlarge",
+                                          "cpu-host"});
   CHECK(gpus == std::vector<std::string>{"v100-sxm2", "v100-sxm3", "v100-sxm3-450w",
                                          "a100-sxm4-80gb", "h100-sxm5", "h200-sxm5", "b200-sxm",
-                                         "gb200", "v100-pcie", "a100-pcie-80gb", "v100-sxm2",
-                                         "v100-sxm2-32gb", "xeon-platinum-skylake"});
+                                         "gb200", "gb200", "v100-pcie", "a100-pcie-80gb",
+                                         "v100-sxm2", "v100-sxm2-32gb", "xeon-platinum-skylake"});
 }
 
 TEST_CASE(
@@ -138,6 +140,7 @@ TEST_CASE("every GPU has the NVLinks of its datasheet") {
                              {"dgx-h200", 18, 900_GBps},
                              {"hgx-b200", 18, 1800_GBps},
                              {"gb200-nvl72", 18, 1800_GBps},
+                             {"gb200-nvl64", 18, 1800_GBps},
                              {"p3.16xlarge", 6, 300_GBps},
                              {"p3dn.24xlarge", 6, 300_GBps}}) {
     INFO(name);
@@ -167,6 +170,7 @@ TEST_CASE("servers have the NVSwitches, GPUs and adapters of their datasheets") 
                              {"dgx-h200", 8, 4, 8, 400_GBps},
                              {"hgx-b200", 8, 2, 8, 400_GBps},
                              {"gb200-nvl72", 72, 18, 72, 3600_GBps},
+                             {"gb200-nvl64", 64, 18, 64, 3200_GBps},
                              {"pcie-v100", 8, 0, 2, 25_GBps},
                              {"pcie-a100", 8, 0, 2, 50_GBps},
                              {"p3.16xlarge", 8, 0, 1, 3.125_GBps},
@@ -333,6 +337,7 @@ TEST_CASE("each GPU's nearest adapters are those under its PCIe switch") {
                                                               {"dgx-h200", 1, 1},
                                                               {"hgx-b200", 2, 2},
                                                               {"gb200-nvl72", 2, 2},
+                                                              {"gb200-nvl64", 2, 2},
                                                               {"pcie-v100", 4, 1},
                                                               {"p3.16xlarge", 8, 1}}) {
     const Cluster cluster = build(name, 2);
