@@ -29,8 +29,8 @@ struct AttentionShape {
   bool causal;
   double window = 0;  ///< of causal: how many of the last keys a query sees; 0: all
 
-  /// Keys that a query sees, on the mean: half of them behind a causal mask, which ranks that
-  /// divide queries share evenly.
+  /// Mean number of keys that a query sees: behind a causal mask keys / 2, with a window w
+  /// w (1 - (w - 1) / (2 keys)). Ranks that divide queries are assumed to have equal work.
   [[nodiscard]] double seen() const;
 };
 

@@ -168,6 +168,15 @@ RuleKind unaligned_batches() {
         "without tensor cores, at the rates of fp32 products", must_be_there}});
 }
 
+RuleKind grouped_products() {
+  return kind<GroupedProducts>(
+      {"how products are launched whose matrices are one for each expert; otherwise as one kernel",
+       "the host's time", ""},
+      {{"grouped_products", itself<GroupedProducts>,
+        choice<GroupedProducts>({{"one by one", GroupedProducts::one_by_one}}),
+        "a launch for each expert, on streams beside each other", must_be_there}});
+}
+
 RuleKind preferred_attention() {
   const std::vector<std::string> names(attention_implementations.begin(),
                                        attention_implementations.end());
@@ -436,6 +445,7 @@ const std::vector<RuleKind>& rule_kinds() {
   static const std::vector<RuleKind> kinds = {kernels(),
                                               fusions(),
                                               unaligned_batches(),
+                                              grouped_products(),
                                               preferred_attention(),
                                               collectives_beside(),
                                               gathers_in_pieces(),

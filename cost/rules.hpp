@@ -51,6 +51,12 @@ enum class UnalignedBatches : std::uint8_t {
   in_fp32  ///< without tensor cores, at the rates of fp32 products
 };
 
+/// How products are launched whose matrices are one for each expert. Without a rule: as one kernel.
+/// Either way they take as long as a batch.
+enum class GroupedProducts : std::uint8_t {
+  one_by_one  ///< a launch for each expert, on streams beside each other
+};
+
 /// Which implementation of fused attention runs: the first of these (attention.hpp) that a GPU has
 /// constants for.
 struct PreferredAttention {
@@ -212,9 +218,10 @@ struct RandomStateCopies {
   bool operator==(const RandomStateCopies&) const = default;
 };
 
-using Rule = std::variant<OperatorKernels, Fusion, UnalignedBatches, PreferredAttention,
-                          CollectiveBeside, GatherInPieces, ScatterInPieces, GatherBuffers,
-                          StageShares, HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators,
-                          ShardCollectives, StepGathers, StepSums, ExtraState, RandomStateCopies>;
+using Rule =
+    std::variant<OperatorKernels, Fusion, UnalignedBatches, GroupedProducts, PreferredAttention,
+                 CollectiveBeside, GatherInPieces, ScatterInPieces, GatherBuffers, StageShares,
+                 HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators, ShardCollectives,
+                 StepGathers, StepSums, ExtraState, RandomStateCopies>;
 
 }  // namespace stratagem::cost

@@ -103,12 +103,31 @@ void read_bert(Said& said, Settings& settings) {
     settings.left_out.push_back({"hidden_dropout_prob", "dropout is everywhere or nowhere"});
 }
 
-void read_llama(Said& said, Settings& settings) {
+/// Where heads do not have their share of the hidden size.
+void read_head_width(Said& said, Settings& settings) {
+  const auto hidden = said.number("hidden_size"), heads = said.number("num_attention_heads");
+  const auto width = said.number("head_dim");
+  if (hidden && heads && width && *width * *heads != *hidden)
+    settings.model.set("head_width", *width);
+}
+
+/// What Llamas and models of its kind say alike.
+void read_variant(Said& said, Settings& settings) {
   if (said.flag("tie_word_embeddings")) settings.model.set("tied", true);
   expect(said, settings, "hidden_act", {"silu"}, "the MLP's activation is SiLU");
   for (const char* name : {"attention_bias", "mlp_bias"})
     expect(said, settings, name, {"false"}, "llama has no biases");
   expect(said, settings, "attention_dropout", {"0.0", "0"}, "llama has no dropout");
+}
+
+void read_llama(Said& said, Settings& settings) {
+  read_variant(said, settings);
+  read_head_width(said, settings);
+}
+
+void read_qwen3(Said& said, Settings& settings) {
+  read_llama(said, settings);
+  settings.model.set("qk_norm", true);
 }
 
 /// All layers have it, where it is less than the sequence.
@@ -124,8 +143,7 @@ void read_mistral(Said& said, Settings& settings) {
 
 /// Of Qwen3's mixtures, all layers of which have experts.
 void read_qwen3_moe(Said& said, Settings& settings) {
-  read_llama(said, settings);
-  settings.model.set("qk_norm", true);
+  read_qwen3(said, settings);
   expect(said, settings, "decoder_sparse_step", {"1"}, "all layers are mixtures");
   expect(said, settings, "mlp_only_layers", {"[]"}, "all layers are mixtures");
   if (said.flag("use_sliding_window")) read_window(said, settings);
@@ -133,7 +151,7 @@ void read_qwen3_moe(Said& said, Settings& settings) {
 }
 
 void read_deepseek(Said& said, Settings& settings) {
-  read_llama(said, settings);
+  read_variant(said, settings);
   Json latent = Json::object();
   said.copy("kv_lora_rank", latent, "key_rank");
   said.copy("q_lora_rank", latent, "query_rank");
@@ -168,6 +186,7 @@ void read_gpt_oss(Said& said, Settings& settings) {
   if (!alternate(layers))
     settings.left_out.push_back({"layer_types", "every second layer sees all tokens"});
   said.take("experts_per_token");
+  read_head_width(said, settings);
 }
 
 /// Values of transformers' names as our keys of a family.
@@ -175,7 +194,6 @@ struct Names {
   std::string family;
   std::map<std::string, std::string> keys;  ///< theirs, ours
   void (*read)(Said&, Settings&);           ///< all but keys
-  bool qk_norm = false;
 };
 
 const std::map<std::string, Names> models = [] {
@@ -210,7 +228,7 @@ const std::map<std::string, Names> models = [] {
   return std::map<std::string, Names>{{"llama", {"llama", llama, &read_llama}},
                                       {"mistral", {"llama", llama, &read_mistral}},
                                       {"mixtral", {"llama", mixtral, &read_mistral}},
-                                      {"qwen3", {"llama", llama, &read_llama, true}},
+                                      {"qwen3", {"llama", llama, &read_qwen3}},
                                       {"gpt2", {"gpt", gpt2, &read_gpt}},
                                       {"opt", {"gpt", opt, &read_gpt}},
                                       {"bert", {"bert", bert, &read_bert}},
@@ -232,7 +250,6 @@ Settings read(const std::string& text, const std::string& file) {
   const Names& names = known->second;
   Settings settings;
   settings.model.set("family", names.family);
-  if (names.qk_norm) settings.model.set("qk_norm", true);
   for (const auto& [theirs, ours] : names.keys) {
     if (const auto value = said.number(theirs, 0); value && *value > 0)
       settings.model.set(ours, *value);
@@ -240,12 +257,8 @@ Settings read(const std::string& text, const std::string& file) {
   names.read(said, settings);
   expect(said, settings, "gradient_checkpointing", {"false"}, "say it as \"recompute\"");
   expect(said, settings, "layerdrop", {"0.0", "0"}, "no layer is left out");
-  const auto hidden = said.number("hidden_size"), heads = said.number("num_attention_heads");
-  const auto width = said.number("head_dim");
-  if (hidden && heads && width && *width * *heads != *hidden &&
-      !names.keys.contains("qk_nope_head_dim"))
-    settings.model.set("head_width", *width);
-  settings.assumed.push_back({"sequence", "the longest that the model takes"});
+  settings.assumed.push_back(
+      {"sequence", "the longest that the model takes; --set model.sequence=4096 says another"});
   if (const auto dtype = said.take("torch_dtype")) {
     const std::map<std::string, std::string> precisions = {
         {"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "bf16"}};

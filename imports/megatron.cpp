@@ -88,13 +88,13 @@ constexpr Missing missing[] = {
     Missing{"no-gradient-accumulation-fusion", "the stack says how gradients are added up"},
     Missing{"no-masked-softmax-fusion", "the stack says what is fused"},
     Missing{"no-rope-fusion", "the stack says what is fused"},
-    Missing{"cross-entropy-*", "the stack says how the loss is computed"},
     Missing{"cuda-graph*", "launches are counted as without graphs"},
     Missing{"use-megatron-fsdp", "say it as \"zero\": 3"},
     Missing{"decoder-*-pipeline-num-layers", "say it as \"layers_per_stage\""},
 };
 
-/// What each of `--recompute-modules` runs again. Not there: whole MLPs and mixtures.
+/// What each of `--recompute-modules` runs again, by CheckpointWithoutOutput. Not there: whole MLPs
+/// and mixtures.
 const std::map<std::string, std::vector<const char*>> operators_of_modules = {
     {"core_attn", {"layers.*.attention.core"}},
     {"mla_up_proj", {"layers.*.attention.up.*"}},
@@ -197,7 +197,8 @@ class Megatron {
         for (const char* pattern : known->second) patterns.push(pattern);
     }
     if (patterns.text() != "[]")
-      settings_.strategy.set("recompute", Json::object().set("operators", patterns));
+      settings_.strategy.set("recompute",
+                             Json::object().set("operators", patterns).set("results", "dropped"));
   }
 
   /// Ranks that share the states of an optimizer of which there are so many copies; nullopt: all.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <regex>
 #include <string>
 #include <vector>
@@ -126,6 +127,23 @@ void read_mixtures(Said& words, Settings& settings) {
   }
 }
 
+/// With one tensor rank for each expert, tensor ranks divide the experts themselves.
+void read_expert_tensor_ranks(const LayerKind& kind, Said& words, Settings& settings) {
+  const auto own = words.number("expert-tensor-parallel-size"),
+             tensor = words.number("tensor-model-parallel-size");
+  if (!own || *own == tensor.value_or(1)) return;
+  if (*own > 1)
+    return leave_out(settings, fmt::format("expert-tensor-parallel-size {}", *own),
+                     "tensor ranks divide experts as they divide MLPs, or have them whole");
+  Json divided = Json::object();
+  const std::array plain = {"fc1", "gelu", "fc2"}, gated = {"gate_up", "swiglu", "down"};
+  for (const char* part : kind.gated ? gated : plain)
+    divided.set("layers.*.mlp." + std::string(part), "expert");
+  settings.strategy.set("operators", divided);
+  if (const auto ranks = words.number("expert-model-parallel-size"); ranks && *ranks % *tensor == 0)
+    settings.strategy.set("expert", *ranks / *tensor);
+}
+
 /// All of them together are one MLP, of so many times an expert's width.
 void read_shared_experts(Said& words, Settings& settings) {
   const auto together = words.number("moe-shared-expert-intermediate-size");
@@ -148,8 +166,9 @@ void read_megatron_heads(const LayerKind& kind, Said& words, Settings& settings)
   read_sight(kind, words, settings);
 }
 
-void read_megatron_experts(Said& words, Settings& settings) {
+void read_megatron_experts(const LayerKind& kind, Said& words, Settings& settings) {
   words.copy("expert-model-parallel-size", settings.strategy, "expert");
+  read_expert_tensor_ranks(kind, words, settings);
   if (!words.has("num-experts")) {
     for (const char* unused : {"moe-router-topk", "moe-layer-freq", "moe-ffn-hidden-size",
                                "moe-shared-expert-intermediate-size", "moe-router-score-function",
@@ -162,6 +181,7 @@ void read_megatron_experts(Said& words, Settings& settings) {
   settings.model.set("experts_per_token", words.number("moe-router-topk").value_or(2));
   if (!words.has("moe-router-topk"))
     settings.assumed.push_back({"--moe-router-topk", "2, Megatron-LM's default"});
+  if (kind.llama) settings.model.set("weigh", "activation");  // experts.py, weighted_bias_swiglu
   read_mixtures(words, settings);
   words.copy("moe-ffn-hidden-size", settings.model, "expert_width");
   read_shared_experts(words, settings);

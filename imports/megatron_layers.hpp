@@ -9,12 +9,13 @@ namespace stratagem::imports {
 /// What the layers of a model may have.
 struct LayerKind {
   bool llama = false;            ///< of the family `llama`, which has latent attention
+  bool gated = false;            ///< MLPs are SwiGLUs
   bool fused_attention = false;  ///< which windows and sinks want
 };
 
 /// Sets keys of the model: how heads share keys, how wide they are, latent attention, windows.
 void read_megatron_heads(const LayerKind& kind, Said& words, Settings& settings);
 /// Sets keys of the model, and how many ranks divide experts.
-void read_megatron_experts(Said& words, Settings& settings);
+void read_megatron_experts(const LayerKind& kind, Said& words, Settings& settings);
 
 }  // namespace stratagem::imports

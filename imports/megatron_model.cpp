@@ -80,12 +80,15 @@ class Model {
     }
     read_width(gated);
     const bool fused = read_attention(has_engine());
-    read_megatron_heads({.llama = llama, .fused_attention = fused}, words_, settings_);
+    read_megatron_heads({.llama = llama, .gated = gated, .fused_attention = fused}, words_,
+                        settings_);
     read_vocabulary();
     if (const bool untied = words_.flag("untie-embeddings-and-output-weights"); untied == !llama)
       model.set("tied", !untied);
     read_dropout(llama);
-    read_megatron_experts(words_, settings_);
+    read_megatron_experts({.llama = llama, .gated = gated, .fused_attention = fused}, words_,
+                          settings_);
+    read_loss();
     read_table_of_positions(positions == "learned", "seq-length");
   }
 
@@ -180,6 +183,19 @@ class Model {
     if (!llama && hidden != attention)
       leave_out(hidden ? "attention-dropout" : "hidden-dropout",
                 "dropout is everywhere or nowhere, here everywhere");
+  }
+
+  /// Transformer Engine's loss leaves the gradient; how another is computed says the stack.
+  void read_loss() {
+    const auto fused = words_.take("cross-entropy-loss-fusion");
+    const auto by = words_.take("cross-entropy-fusion-impl");
+    if (fused && by == "te") {
+      settings_.model.set("loss", "fused");
+      return;
+    }
+    const std::string why = "the stack says how the loss is computed";
+    if (fused) leave_out("cross-entropy-loss-fusion", why);
+    if (by) leave_out("cross-entropy-fusion-impl " + *by, why);
   }
 
   void read_table_of_positions(bool learned, const std::string& sequence) {

@@ -57,7 +57,7 @@ OpId Builder::add(OpKind kind, const std::string& name, const std::string& annot
   return id;
 }
 
-void Builder::limit(OpId attention, std::int64_t window) {
+void Builder::set_window(OpId attention, std::int64_t window) {
   graph_.operators[attention].window = window;
 }
 

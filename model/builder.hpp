@@ -25,7 +25,7 @@ class Builder {
            Combine combine = Combine::sum);
 
   /// See Operator::window.
-  void limit(OpId attention, std::int64_t window);
+  void set_window(OpId attention, std::int64_t window);
 
   [[nodiscard]] const Tensor& operator[](TensorId id) const { return graph_.tensors[id]; }
 

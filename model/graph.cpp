@@ -17,12 +17,12 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
   const std::int64_t all = keys.shape[position];
   const std::int64_t seen = forward.window > 0 ? std::min(forward.window, all) : all;
   const std::int64_t pairs = element_count(queries) / key * seen;
-  return Flops{2.0 * static_cast<double>(pairs * attention_widths(op, key, value))};
+  return Flops{2.0 * static_cast<double>(pairs * widths_of_attention(op, key, value))};
 }
 
 }  // namespace
 
-std::int64_t attention_widths(const Operator& op, std::int64_t key, std::int64_t value) {
+std::int64_t widths_of_attention(const Operator& op, std::int64_t key, std::int64_t value) {
   if (op.pass == Pass::forward) return key + value;  // scores, and their product with the values
   const std::vector<Term>& of = op.annotation->outputs[0];
   if (dimension_of(of, "s") >= 0) return value + key;  // of probabilities, of queries

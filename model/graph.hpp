@@ -123,10 +123,11 @@ struct Graph {
 /// Is it an attention core as one kernel, or a gradient of one?
 bool is_fused_attention(const Operator&);
 
-/// Of a fused attention, the widths that its products sum over or make, together: two products
-/// forward; for the gradient of the queries two, scores that are computed again not counted, for
-/// those of keys and values one.
-std::int64_t attention_widths(const Operator& op, std::int64_t key, std::int64_t value);
+/// Of a fused attention, the sum over its products of the width that each multiplies, for one pair
+/// of tokens and one head; twice that are its FLOPs. Forward: scores, and the sum of values.
+/// Backward: the gradient of queries includes that of probabilities; scores that are computed again
+/// do not count.
+std::int64_t widths_of_attention(const Operator& op, std::int64_t key, std::int64_t value);
 
 /// The segments between the first and the last, but for those that begin with an embedding: layers.
 std::vector<int> layers(const Graph&);

@@ -25,12 +25,14 @@ void check_attention(const Run& run, const JsonReader& model) {
                    said ? "\"fused\"" : "none, which is \"fused\"");
 }
 
-void check_keys(const Run& run, const JsonReader& model) {
-  const auto keys = model.find("kv_heads");
-  if (!keys || keys->whole_number() % run.options.tensor == 0) return;
-  keys->fail("a multiple of the " + std::to_string(run.options.tensor) +
-                 " tensor ranks, which divide keys and values",
-             keys->dump());
+void check_divided(const Run& run, const JsonReader& model) {
+  const auto check = [&](const char* key, int ranks, const std::string& what) {
+    const auto count = model.find(key);
+    if (!count || count->whole_number() % ranks == 0) return;
+    count->fail("a multiple of the " + std::to_string(ranks) + what, count->dump());
+  };
+  check("kv_heads", run.options.tensor, " tensor ranks, which divide keys and values");
+  check("experts", run.options.expert, " ranks that divide experts (\"expert\")");
 }
 
 }  // namespace stratagem::study

@@ -9,8 +9,8 @@ namespace stratagem::study {
 /// Fused attention needs a GPU that has been seen to run it. Throws InputError.
 void check_attention(const Run& run, const JsonReader& model);
 
-/// Tensor ranks divide keys and values, which frameworks copy where there are fewer. Throws
-/// InputError at the key that says how many there are.
-void check_keys(const Run& run, const JsonReader& model);
+/// Tensor ranks divide keys and values, which frameworks copy where there are fewer, and expert
+/// ranks the experts. Throws InputError at the key that says how many there are.
+void check_divided(const Run& run, const JsonReader& model);
 
 }  // namespace stratagem::study

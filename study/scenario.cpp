@@ -330,7 +330,7 @@ void read_parts(Run& run, const JsonReader& reader) {
     run.batch.sequence = run.graph->sample_tokens;
   });
   if (!run.refused) can_be(run, [&] { check_attention(run, model); });
-  if (!run.refused && !run.plan) can_be(run, [&] { check_keys(run, model); });
+  if (!run.refused && !run.plan) can_be(run, [&] { check_divided(run, model); });
   if (run.plan) check();
 }
 

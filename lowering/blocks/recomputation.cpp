@@ -42,16 +42,20 @@ std::set<TensorId> inputs_of(const Graph& graph, const std::vector<OpId>& group)
   return inputs;
 }
 
-/// Of a group's outputs: those that gradients of its own operators read and no other's.
-std::set<TensorId> inner_of(const Graph& graph, const model::Segment& segment,
-                            const std::vector<OpId>& group) {
+/// Of a group's outputs: those that gradients of its own operators read and no other's; of one that
+/// drops its results those that any of the segment's gradients reads, but for what leaves the
+/// segment.
+std::set<TensorId> inner_of(const Graph& graph, const SegmentFacts& facts,
+                            const std::vector<OpId>& group, bool drops_results) {
   const std::set<TensorId> own = outputs_of(graph, group);
   std::set<TensorId> inner;
   std::set<TensorId> elsewhere;
-  for (const OpId id : segment.backward) {
+  if (drops_results) elsewhere.insert(facts.activations_out.begin(), facts.activations_out.end());
+  for (const OpId id : graph.segments[facts.segment].backward) {
     const Operator& op = graph.operators[id];
     for (const TensorId tensor : op.inputs) {
-      if (own.contains(tensor)) (contains(group, op.forward) ? inner : elsewhere).insert(tensor);
+      const bool is_inner = drops_results || contains(group, op.forward);
+      if (own.contains(tensor)) (is_inner ? inner : elsewhere).insert(tensor);
     }
   }
   std::erase_if(inner, [&](TensorId tensor) { return elsewhere.contains(tensor); });
@@ -98,10 +102,11 @@ std::string Recomputation::key(const SegmentFacts& facts) const {
 
 void Recomputation::find_groups(const Plan& plan, const SegmentFacts& facts) {
   const Graph& graph = plan.graph();
-  for (const std::vector<OpId>& group : plan.recomputed()) {
+  for (std::size_t number = 0; number < plan.recomputed().size(); ++number) {
+    const std::vector<OpId>& group = plan.recomputed()[number];
     if (strategies::segment_range(graph, group) != std::pair(facts.segment, facts.segment))
       continue;
-    const std::set<TensorId> inner = inner_of(graph, graph.segments[facts.segment], group);
+    const std::set<TensorId> inner = inner_of(graph, facts, group, plan.drops_results(number));
     if (inner.empty()) continue;
     for (const OpId id : group) group_of_[id] = static_cast<int>(groups_.size());
     groups_.push_back({.operators = group, .inputs = inputs_of(graph, group), .inner = inner});

@@ -23,9 +23,9 @@ struct SegmentsTogether {
 struct RecomputedGroup {
   std::vector<model::OpId> operators;  ///< in order
   std::set<model::TensorId> inputs;    ///< activations that they read and do not compute
-  /// The tensors that only the group's own gradients need. They are freed in the forward pass and
-  /// live again from the second run to their last reader, so they never live at the same time as
-  /// another group's.
+  /// The tensors that only the group's own gradients need; of a group that drops its results what
+  /// any gradient of the segment needs. They are freed in the forward pass and live again from the
+  /// second run to their last reader, so they never live at the same time as another group's.
   std::set<model::TensorId> inner;
 };
 

@@ -75,6 +75,14 @@ void choose_cores(cost::Kernel& kernel, const Shapes& inputs, const Shapes& outp
   }
 }
 
+/// Has each matrix of a batch, as experts have, a launch of its own?
+bool launches_one_by_one(const model::Graph& graph, const model::Operator& op,
+                         const cost::Stack& stack) {
+  const model::Operator& forward = op.forward < 0 ? op : graph.operators[op.forward];
+  return graph.tensors[forward.inputs[1]].role == model::Role::parameter &&
+         cost::says(stack, cost::GroupedProducts::one_by_one);
+}
+
 /// Queries, keys and the size of a query's head; of a gradient the same, whatever it is of. FLOPs
 /// are those of the products that the kernel computes, of pairs of tokens that see each other; the
 /// gradient of the queries has the one that gives the scores again.
@@ -91,7 +99,7 @@ void set_attention(cost::Kernel& kernel, const model::Graph& graph, const model:
   kernel.seen.all = op.kind == OpKind::fused_attention_to_all;
   kernel.seen.window = forward ? op.window : graph.operators[op.forward].window;
   const bool of_queries = model::dimension_of(op.annotation->outputs[0], "s") >= 0;
-  const std::int64_t widths = attention_widths(op, kernel.k, inputs[queries + 2].back()) +
+  const std::int64_t widths = widths_of_attention(op, kernel.k, inputs[queries + 2].back()) +
                               (!forward && of_queries ? kernel.k : 0);
   const cost::AttentionShape shape{.heads = static_cast<double>(kernel.batch),
                                    .queries = static_cast<double>(kernel.m),
@@ -177,6 +185,8 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
   if (op.kind == OpKind::contraction) {
     set_gemm_sizes(kernel, op, inputs, outputs);
     choose_cores(kernel, inputs, outputs, stack);
+    if (kernel.batch > 1 && launches_one_by_one(graph, op, stack))
+      kernel.launches *= static_cast<int>(kernel.batch);
   }
   if (is_fused_attention(op)) {
     set_attention(kernel, graph, op, inputs);

@@ -22,7 +22,7 @@ TensorId fused_attention(Builder& build, const std::string& name, const CoreInpu
   const OpId core =
       build.add(sight.causal ? OpKind::fused_attention : OpKind::fused_attention_to_all, name,
                 annotation + " -> b s (g o^), b s g queries^", operands, {result, sums});
-  if (sight.window > 0) build.limit(core, sight.window);
+  if (sight.window > 0) build.set_window(core, sight.window);
   return result;
 }
 

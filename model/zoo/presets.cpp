@@ -118,7 +118,7 @@ JsonReader with_preset(const JsonReader& model) {
   for (const Preset& preset : presets()) names.push_back(preset.name);
   const std::string name = named->one_of(names);
   const auto preset = std::ranges::find(presets(), name, &Preset::name);
-  const JsonReader keys = JsonReader::from_text(preset->keys, "preset " + name);
+  const JsonReader keys = JsonReader::from_text(preset->keys, model.file(), model.path());
   if (const auto family = model.find("family")) (void)family->one_of({keys.at("family").text()});
   return model.over(keys);
 }

@@ -94,6 +94,7 @@ struct RecomputeOptions {
   int together = 1;           ///< consecutive layers of a stage that run again as one; "full"
   int layers = 0;             ///< the first ones of every stage; 0: all; "full"
   std::vector<std::string> operators;  ///< by pattern: a group of every segment; "operators"
+  bool drops_results = false;          ///< of groups by pattern, for others, too
   bool divides = false;                ///< their inputs over tensor ranks
   bool on_host = false;                ///< their inputs, until they are read again
 };

@@ -81,7 +81,7 @@ std::string did_you_mean(const Plan& plan, const std::string& pattern) {
 }
 
 /// What a pattern names, as a group of every segment.
-void recompute_named(Plan& plan, const std::string& pattern) {
+void recompute_named(Plan& plan, const std::string& pattern, bool drops_results) {
   bool any = false;
   for (const model::Segment& segment : plan.graph().segments) {
     std::vector<model::OpId> group;
@@ -89,7 +89,7 @@ void recompute_named(Plan& plan, const std::string& pattern) {
       if (matches(plan.graph().operators[op].name, pattern)) group.push_back(op);
     }
     any |= !group.empty();
-    plan.recompute(std::move(group));
+    plan.recompute(std::move(group), drops_results);
   }
   if (!any) {
     throw InputError("", "", "a pattern of operators' names" + did_you_mean(plan, pattern),
@@ -117,7 +117,7 @@ void run_again(Plan& plan, const Options& options) {
   const std::vector<std::string>& patterns = options.recompute.operators;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     try {
-      recompute_named(plan, patterns[i]);
+      recompute_named(plan, patterns[i], options.recompute.drops_results);
     } catch (const InputError& error) {
       throw InputError("", "/operators/" + std::to_string(i), error.expected, error.found);
     }
@@ -164,7 +164,10 @@ Format<RecomputeOptions> what_runs_again() {
   const OptionList<R> operators = {
       {"operators", &R::operators, list_of<std::string>(text(), 1),
        "patterns of operators' names (`*` is any text), each a group of every segment",
-       must_be_there}};
+       must_be_there},
+      {"results", &R::drops_results, choice<bool>({{"kept", false}, {"dropped", true}}),
+       "of these groups, where other gradients of the segment read them, too: as a checkpoint of "
+       "PyTorch keeps them, or as Megatron-Core's CheckpointWithoutOutput drops them"}};
   return either(converted<R>(words({"none", "selective", "full"}),
                              [](const std::string& word) { return R{.what = word}; }),
                 {object_of(every, R{.what = "full"}), by_method(),

@@ -12,7 +12,9 @@ namespace stratagem::strategies {
 Plan::Plan(const model::Graph& graph)
     : graph_(std::shared_ptr<const void>(), &graph),
       placements_(graph.operators.size()),
-      recomputed_{.groups = {}, .group_of = std::vector<int>(graph.operators.size(), -1)} {
+      recomputed_{.groups = {},
+                  .drops_results = {},
+                  .group_of = std::vector<int>(graph.operators.size(), -1)} {
   stages.emplace_back(graph.segments.size());
   std::iota(stages.front().begin(), stages.front().end(), 0);
 }
@@ -200,10 +202,13 @@ void Plan::check_together(const std::vector<model::OpId>& group) const {
   }
 }
 
-void Plan::recompute(std::vector<model::OpId> group) {
+void Plan::recompute(std::vector<model::OpId> group, bool drops_results) {
   if (group.empty()) return;
   std::ranges::sort(group);
   check_together(group);
+  const auto [first, last] = segment_range(*graph_, group);
+  if (drops_results && first != last)
+    throw InputError("", "", "a group of one segment where results are dropped", "one of several");
   for (const model::OpId id : group) {
     const model::Operator& op = graph_->operators[id];
     if (recomputed_.group_of[id] >= 0)
@@ -211,6 +216,7 @@ void Plan::recompute(std::vector<model::OpId> group) {
     recomputed_.group_of[id] = static_cast<int>(recomputed_.groups.size());
   }
   recomputed_.groups.push_back(std::move(group));
+  recomputed_.drops_results.push_back(drops_results);
 }
 
 }  // namespace stratagem::strategies

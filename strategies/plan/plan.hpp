@@ -183,9 +183,11 @@ class Plan {
   /// right before the first backward operator that reads what only the group's own gradients need.
   /// Instead of their results only the group's inputs are kept. A group may also be all operators
   /// of consecutive segments of a stage: all run again before the backward pass of the last
-  /// segment. Throws InputError if an operator is in a group already, or if operators of several
-  /// segments are not all of their operators.
-  void recompute(std::vector<model::OpId> group);
+  /// segment. Results that others' gradients read, too, are kept, unless the group drops them: then
+  /// it runs again before the first of those readers, unless a later segment reads the result.
+  /// Throws InputError if an operator is in a group already, or if operators of several segments
+  /// are not all of their operators, or drop their results.
+  void recompute(std::vector<model::OpId> group, bool drops_results = false);
 
   /// The split of every axis that an operator stands on: `axes[i]` carries `dims[i]` ("" =
   /// replicated).
@@ -202,6 +204,10 @@ class Plan {
   /// The groups of forward operators that run again in the backward pass; each in forward order.
   [[nodiscard]] const std::vector<std::vector<model::OpId>>& recomputed() const {
     return recomputed_.groups;
+  }
+  /// Does a group, by its place in recomputed(), keep nothing of what it computes for its segment?
+  [[nodiscard]] bool drops_results(std::size_t group) const {
+    return recomputed_.drops_results[group];
   }
   /// The group of a forward operator, -1 if it is in none.
   [[nodiscard]] int group_of(model::OpId forward_op) const {
@@ -250,7 +256,8 @@ class Plan {
   std::set<std::pair<int, int>> split_;  ///< stage, micro-batch
   struct Recomputed {
     std::vector<std::vector<model::OpId>> groups;
-    std::vector<int> group_of;  ///< by forward operator
+    std::vector<bool> drops_results;  ///< by group
+    std::vector<int> group_of;        ///< by forward operator
   };
   Recomputed recomputed_;
   Copies copies_;

@@ -96,6 +96,30 @@ TEST_CASE("values have a width of their own, and a window hides pairs, forward a
   check(b * heads * window * (s - (window - 1) / 2) / 2, R"({"context": 2})");
 }
 
+TEST_CASE("products of experts are one launch, or one for each expert that is here") {
+  model::LlamaConfig config = few_keys;
+  config.experts = {.count = 6, .per_token = 2};
+  const model::Graph graph = model::llama(config);
+  cost::Stack one_by_one = plain_stack();
+  one_by_one.rules = {cost::GroupedProducts::one_by_one};
+  const auto launches = [&](const std::string& strategy, const cost::Stack& stack, CellPass pass,
+                            const std::string& name) {
+    return asked(block_of(lower(plan_of(graph, strategy), stack), 1, pass), name).launches;
+  };
+  const std::string experts = "mlp.gate_up", divided = R"({"data": 3, "expert": 3})";
+  CHECK(launches("{}", plain_stack(), CellPass::forward, experts) == 1);
+  CHECK(launches("{}", one_by_one, CellPass::forward, experts) == 6);
+  // Two products backward: five launches more of either.
+  CHECK(launches("{}", one_by_one, CellPass::backward, experts) ==
+        launches("{}", plain_stack(), CellPass::backward, experts) + 2 * 5);
+  CHECK(launches(divided, one_by_one, CellPass::forward, experts) == 2);
+  CHECK(launches("{}", one_by_one, CellPass::forward, "attention.qkv") == 1);
+  const auto flops = [&](const cost::Stack& stack) {
+    return hardware_flops(lower(plan_of(graph, "{}"), stack));
+  };
+  CHECK(flops(one_by_one) == flops(plain_stack()));
+}
+
 TEST_CASE("joined heads and sinks move what they read and write, once") {
   model::LlamaConfig config = few_keys;
   config.kv_heads = 8;

@@ -58,6 +58,14 @@ TEST_CASE("presets have as many parameters as the released models") {
   }
 }
 
+TEST_CASE("what a preset says is refused where the model stands") {
+  const JsonReader file =
+      JsonReader::from_text(R"({"runs": [{"model": {"preset": "mixtral-8x7b"}}]})", "test.json");
+  const JsonReader model = with_preset(file.at("runs").elements().front().at("model"));
+  CHECK(model.at("experts").file() == "test.json");
+  CHECK(model.at("experts").path() == "/runs/0/model/experts");
+}
+
 TEST_CASE("keys beside a preset change it, but for its family") {
   const Graph graph =
       build(R"({"preset": "mixtral-8x7b", "layers": 2, "sequence": 64, "experts": 4})");
