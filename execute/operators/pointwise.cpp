@@ -1,5 +1,6 @@
 // What works element by element, or adds a vector to every row.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "execute/operators/shapes.hpp"
