@@ -95,8 +95,8 @@ template <typename T>
 void repeat(const Application<T>& a) {
   const bool forward = a.op.pass == model::Pass::forward;
   const kernels::Rows one = rows_of(forward ? *a.inputs[0] : *a.outputs[0]);
-  expects(one.columns > 0, "keys have a width");
-  const std::int64_t times = rows_of(forward ? *a.outputs[0] : *a.inputs[0]).columns / one.columns;
+  const std::int64_t times = rows_of(forward ? *a.outputs[0] : *a.inputs[0]).columns /
+                             std::max<std::int64_t>(1, one.columns);
   for (std::int64_t row = 0; row < one.rows; ++row) {
     for (std::int64_t copy = 0; copy < times; ++copy) {
       for (std::int64_t i = 0; i < one.columns; ++i) {
