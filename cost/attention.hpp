@@ -51,11 +51,12 @@ struct AttentionShape {
 /// too, though FlashAttention-2 divides its keys: that differs where there are more of either.
 /// Source of the blocks: Dao, FlashAttention-2, arXiv:2307.08691, section 3.2.
 ///
-/// `extra` is `ramp` without a mask and ramp + tile behind a causal mask. A window has a second
-/// edge, for the queries that do not see the first key: 1 - window / keys of a tile more. `ramp` is
-/// the cost of beginning and ending the loop over keys, as a number of keys. `tile` is the cost of
-/// the tiles on the diagonal, where the mask hides part of what is computed; it is a number of keys
-/// too. Pairs of tokens that the mask hides do not count as work. Windows were not measured.
+/// `extra` is `ramp` without a mask and ramp + tile behind a causal mask. A window adds a second
+/// edge: one `tile` more for the share 1 - window / keys of the queries, which do not see the first
+/// key. `ramp` is the cost of beginning and ending the loop over keys, as a number of keys. `tile`
+/// is the cost of the tiles on the diagonal, where the mask hides part of what is computed; it is a
+/// number of keys too. Pairs of tokens that the mask hides do not count as work. Windows were not
+/// measured.
 struct AttentionPass {
   Constant<double> efficiency;  ///< share of the peak that endless sequences reach, 0..1
   Constant<double> ramp;        ///< 0 or more

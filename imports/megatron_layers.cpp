@@ -136,7 +136,7 @@ void read_expert_tensor_ranks(const LayerKind& kind, Said& words, Settings& sett
     return leave_out(settings, fmt::format("expert-tensor-parallel-size {}", *own),
                      "tensor ranks divide experts as they divide MLPs, or have them whole");
   Json divided = Json::object();
-  const std::array plain = {"fc1", "gelu", "fc2"}, gated = {"gate_up", "swiglu", "down"};
+  const std::array plain = {"fc1", "*elu", "fc2"}, gated = {"gate_up", "swiglu", "down"};
   for (const char* part : kind.gated ? gated : plain)
     divided.set("layers.*.mlp." + std::string(part), "expert");
   settings.strategy.set("operators", divided);
@@ -168,20 +168,22 @@ void read_megatron_heads(const LayerKind& kind, Said& words, Settings& settings)
 
 void read_megatron_experts(const LayerKind& kind, Said& words, Settings& settings) {
   words.copy("expert-model-parallel-size", settings.strategy, "expert");
-  read_expert_tensor_ranks(kind, words, settings);
   if (!words.has("num-experts")) {
     for (const char* unused : {"moe-router-topk", "moe-layer-freq", "moe-ffn-hidden-size",
                                "moe-shared-expert-intermediate-size", "moe-router-score-function",
-                               "moe-router-enable-expert-bias", "moe-expert-capacity-factor"}) {
+                               "moe-router-enable-expert-bias", "moe-expert-capacity-factor",
+                               "expert-tensor-parallel-size"}) {
       if (words.take(unused)) settings.no_matter.push_back("--" + std::string(unused));
     }
     return;
   }
+  read_expert_tensor_ranks(kind, words, settings);
   words.copy("num-experts", settings.model, "experts");
   settings.model.set("experts_per_token", words.number("moe-router-topk").value_or(2));
   if (!words.has("moe-router-topk"))
     settings.assumed.push_back({"--moe-router-topk", "2, Megatron-LM's default"});
-  if (kind.llama) settings.model.set("weigh", "activation");  // experts.py, weighted_bias_swiglu
+  // Megatron-Core, experts.py: weighted_bias_swiglu_impl.
+  if (kind.gated && !kind.biases) settings.model.set("weigh", "activation");
   read_mixtures(words, settings);
   words.copy("moe-ffn-hidden-size", settings.model, "expert_width");
   read_shared_experts(words, settings);

@@ -10,6 +10,7 @@ namespace stratagem::imports {
 struct LayerKind {
   bool llama = false;            ///< of the family `llama`, which has latent attention
   bool gated = false;            ///< MLPs are SwiGLUs
+  bool biases = false;           ///< of linear layers
   bool fused_attention = false;  ///< which windows and sinks want
 };
 

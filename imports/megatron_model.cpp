@@ -80,14 +80,14 @@ class Model {
     }
     read_width(gated);
     const bool fused = read_attention(has_engine());
-    read_megatron_heads({.llama = llama, .gated = gated, .fused_attention = fused}, words_,
-                        settings_);
+    const LayerKind kind{
+        .llama = llama, .gated = gated, .biases = biases, .fused_attention = fused};
+    read_megatron_heads(kind, words_, settings_);
     read_vocabulary();
     if (const bool untied = words_.flag("untie-embeddings-and-output-weights"); untied == !llama)
       model.set("tied", !untied);
     read_dropout(llama);
-    read_megatron_experts({.llama = llama, .gated = gated, .fused_attention = fused}, words_,
-                          settings_);
+    read_megatron_experts(kind, words_, settings_);
     read_loss();
     read_table_of_positions(positions == "learned", "seq-length");
   }

@@ -89,7 +89,7 @@ OptionList<Config> with_experts(OptionList<Config> options) {
   add("expert_width", &Experts::width, whole(1, 10'000'000),
       "with `experts`: width of each expert's MLP", "`intermediate`");
   add("shared_experts", &Experts::shared, whole(1),
-      "with `experts`: experts that every token passes besides, as one MLP", "none");
+      "with `experts`: experts that process every token, computed as one MLP", "none");
   add("router", &Experts::router,
       choice<Router>({{"softmax", Router::softmax}, {"sigmoid", Router::sigmoid}}),
       "with `experts`: what makes weights out of a router's logits; sigmoid: as DeepSeek-V3");
@@ -98,8 +98,8 @@ OptionList<Config> with_experts(OptionList<Config> options) {
       "with `experts`: what a router's weights are multiplied with: what experts return, or what "
       "their SwiGLU leaves, by the same kernel, as in Megatron-Core since 0.12");
   add("router_bias", &Experts::router_bias, flag(),
-      "with `experts`: a number of each is added to a router's logits, and trained; DeepSeek-V3's "
-      "is not trained, and moves with the load");
+      "with `experts`: a trained bias of each on the router's logits; DeepSeek-V3's is adjusted by "
+      "load instead, here it counts as trained");
   return options;
 }
 /// Refuses keys that make sense with experts only, more experts or layers than there are, and

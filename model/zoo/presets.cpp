@@ -42,7 +42,8 @@ const std::vector<Preset> table{
     {"llama-3-405b", "Llama 3.1 405B: 406B parameters, 8 keys and values",
      R"({"family": "llama", "layers": 126, "hidden": 16384, "heads": 128, "kv_heads": 8,
          "intermediate": 53248, "sequence": 8192, "vocabulary": 128256, "tied": false})"},
-    // Yang et al., Qwen3, arXiv:2505.09388, table 1; widths from the released config.json files.
+    // Yang et al., Qwen3, arXiv:2505.09388, tables 1 and 2; widths from the released config.json
+    // files.
     {"qwen3-8b", "Qwen3 8B: 8.19B parameters, 8 keys and values, norms of queries and keys",
      R"({"family": "llama", "layers": 36, "hidden": 4096, "heads": 32, "kv_heads": 8,
          "intermediate": 12288, "sequence": 4096, "vocabulary": 151936, "tied": false,

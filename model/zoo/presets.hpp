@@ -18,9 +18,9 @@ struct Preset {
 /// All presets, in the order in which --help lists them.
 const std::vector<Preset>& presets();
 
-/// A "model" object, with whatever it lacks taken from the preset that it names, if any: errors of
-/// those keys stand where the object does. Throws
-/// InputError for a name that is none, or for another family.
+/// A "model" object, with whatever it lacks taken from the preset that it names, if any. Errors of
+/// those keys name the place of the object. Throws InputError for a name that is none, or for
+/// another family.
 JsonReader with_preset(const JsonReader& model);
 
 }  // namespace stratagem::model

@@ -21,7 +21,7 @@ namespace {
 ///   5.0 x16 is assumed. Adapters count tray by tray, so four rails are those of the trays.
 /// - The link between the two Grace of a tray is left out: neither GPUs nor copies to the nearest
 ///   processor use it. So a GPU reaches the adapters of its own Grace only.
-/// With so many of a rack's trays in use.
+/// A rack of which so many compute trays, of four GPUs each, are in use.
 Cluster rack_of(int trays, int nodes) {
   constexpr BytesPerSecond c2c = 450_GBps;
 
@@ -52,7 +52,7 @@ Preset gb200_nvl72() {
 }
 
 Preset gb200_nvl64() {
-  return {"gb200-nvl64", "64 of the 72 GPUs of such a rack, which degrees of 8 divide",
+  return {"gb200-nvl64", "a GB200 NVL72 with 64 of its 72 GPUs in use",
           [](int nodes) { return rack_of(16, nodes); }};
 }
 

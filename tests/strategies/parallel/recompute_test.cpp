@@ -120,6 +120,38 @@ TEST_CASE("a group leaves what other operators need, and its inputs") {
   CHECK(left_by(block, Category::checkpoints) == Bytes{2 * sbh});               // fc1's
 }
 
+TEST_CASE(
+    "a group that drops its results keeps its inputs alone, and runs before any that reads them") {
+  // The same group: gelu's result, 8sbh bytes, is not kept either; fc2's weight gradient reads the
+  // second one.
+  const model::Graph graph = model::gpt(small_gpt);
+  const model::OpId first = operator_named(graph, "layers.0.mlp.fc1");
+  Plan plan(graph);
+  plan.recompute({first, first + 1, first + 2}, true);
+  const double sbh = 20.0 * 12 * 48;
+  const Bytes kept = left_by(block_of(lower(Plan(graph), plain_stack()), 1, CellPass::forward),
+                             Category::activations);
+  const Program program = lower(plan, plain_stack());
+  const Block& forward = block_of(program, 1, CellPass::forward);
+  CHECK(left_by(forward, Category::activations) == kept - Bytes{(8 + 2 + 8) * sbh});
+  CHECK(left_by(forward, Category::checkpoints) == Bytes{2 * sbh});
+  const Block& backward = block_of(program, 1, CellPass::backward);
+  const auto place = [&](const std::string& name) {
+    const auto found = std::ranges::find(backward.tasks, name, &program::Task::name);
+    REQUIRE(found != backward.tasks.end());
+    return found - backward.tasks.begin();
+  };
+  CHECK(place("mlp.gelu again") < place("mlp.fc2.W"));
+  CHECK(place("mlp.gelu again") < place("mlp.gelu.B"));
+  // A layer's result is another segment's input: it is kept.
+  const auto& layer = graph.segments[1].forward;
+  Plan whole(graph);
+  whole.recompute(layer, true);
+  Plan usual(graph);
+  usual.recompute(layer);
+  CHECK(to_text(lower(whole, plain_stack()), graph) == to_text(lower(usual, plain_stack()), graph));
+}
+
 TEST_CASE("an operator is recomputed in one group, and a group is of one segment") {
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);

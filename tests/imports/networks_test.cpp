@@ -1,0 +1,170 @@
+// Networks of other programs' configurations: mixtures, latent attention, windows, widths of heads.
+#include <set>
+
+#include "base/input_error.hpp"
+#include "model/zoo/presets.hpp"
+#include "tests/imports/read.hpp"
+
+namespace stratagem::imports {
+namespace {
+
+/// Are these the keys of a preset, but for the length of samples?
+void check_preset(Settings settings, const std::string& preset) {
+  INFO(preset);
+  const auto known = std::ranges::find(model::presets(), preset, &model::Preset::name);
+  REQUIRE(known != model::presets().end());
+  auto read = members(JsonReader::from_text(settings.model.text(), "read"));
+  auto expected = members(JsonReader::from_text(known->keys, "preset"));
+  for (auto* one : {&read, &expected}) one->erase("sequence");
+  for (const auto& [key, value] : expected) {
+    INFO(key);
+    // What a family has by default may be said or not.
+    if (read.contains(key)) CHECK(read.at(key) == value);
+    if (!read.contains(key)) CHECK((key == "tied" || key == "head_width"));
+  }
+  for (const auto& [key, value] : read) {
+    INFO(key);
+    CHECK((expected.contains(key) || key == "attention" || key == "weigh"));
+  }
+}
+
+TEST_CASE("mixtures of today are read from their config.json as the presets of their names") {
+  // Members as released; what says nothing of the network is left out here.
+  const Settings deepseek = read(R"({"model_type": "deepseek_v3", "num_hidden_layers": 61,
+    "hidden_size": 7168, "num_attention_heads": 128, "num_key_value_heads": 128,
+    "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128,
+    "v_head_dim": 128, "intermediate_size": 18432, "moe_intermediate_size": 2048,
+    "n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8,
+    "first_k_dense_replace": 3, "moe_layer_freq": 1, "n_group": 8, "topk_group": 4,
+    "head_dim": 64, "qk_head_dim": 192, "norm_topk_prob": true, "routed_scaling_factor": 2.5,
+    "topk_method": "noaux_tc", "num_nextn_predict_layers": 1, "hidden_act": "silu",
+    "attention_bias": false, "attention_dropout": 0.0, "tie_word_embeddings": false,
+    "max_position_embeddings": 163840, "vocab_size": 129280})");
+  check_preset(deepseek, "deepseek-v3");
+  std::set<std::string> told;
+  for (const auto& one : deepseek.left_out) told.insert(one.what);
+  CHECK(told ==
+        std::set<std::string>{"n_group: 8", "topk_group: 4", "num_nextn_predict_layers: 1"});
+  const Settings kimi = read(R"({"model_type": "kimi_k2", "n_group": 1, "topk_group": 1,
+    "num_nextn_predict_layers": 0, "first_k_dense_replace": 0, "scoring_func": "softmax"})");
+  CHECK(kimi.left_out.empty());
+  CHECK(kimi.model.text().find("plain_layers") == std::string::npos);
+  CHECK(kimi.model.text().find("sigmoid") == std::string::npos);
+  const Settings qwen = read(R"({"model_type": "qwen3_moe", "num_hidden_layers": 48,
+    "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+    "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128,
+    "num_experts_per_tok": 8, "decoder_sparse_step": 1, "mlp_only_layers": [],
+    "use_sliding_window": false, "sliding_window": 4096, "hidden_act": "silu",
+    "max_position_embeddings": 40960, "vocab_size": 151936, "tie_word_embeddings": false})");
+  check_preset(qwen, "qwen3-30b-a3b");
+  CHECK(qwen.left_out.empty());
+  const Settings oss = read(R"({"model_type": "gpt_oss", "num_hidden_layers": 24,
+    "hidden_size": 2880, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+    "intermediate_size": 2880, "num_local_experts": 32, "num_experts_per_tok": 4,
+    "experts_per_token": 4, "sliding_window": 128, "attention_bias": true, "hidden_act": "silu",
+    "layer_types": ["sliding_attention", "full_attention", "sliding_attention",
+    "full_attention"], "max_position_embeddings": 131072, "vocab_size": 201088,
+    "tie_word_embeddings": false, "attention_dropout": 0.0})");
+  check_preset(oss, "gpt-oss-20b");
+  CHECK(oss.left_out.empty());
+  const Settings brief = read(R"({"model_type": "gpt_oss"})");
+  CHECK(JsonReader::from_text(brief.model.text(), "model").at("window").whole_number() == 128);
+  CHECK(read(R"({"model_type": "gpt_oss", "layer_types":
+    ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"]})")
+            .left_out.size() == 1);
+  const auto window = [](const std::string& more) {
+    const Settings settings =
+        read(R"({"model_type": "mistral", "max_position_embeddings": 8192)" + more + "}");
+    CHECK(settings.left_out.empty());
+    return JsonReader::from_text(settings.model.text(), "model").has("window");
+  };
+  CHECK(window(R"(, "sliding_window": 4096)"));
+  CHECK_FALSE(window(R"(, "sliding_window": 8192)"));
+  CHECK_FALSE(window(R"(, "sliding_window": null)"));
+}
+
+TEST_CASE("Megatron-LM's arguments of latent attention, mixtures and windows are read") {
+  const std::string script =
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 61 --hidden-size 7168 "
+      "--num-attention-heads 128 --kv-channels 128 --seq-length 4096 --micro-batch-size 1 "
+      "--global-batch-size 8 --bf16 --swiglu --normalization RMSNorm --disable-bias-linear "
+      "--position-embedding-type rope --untie-embeddings-and-output-weights --attention-dropout 0 "
+      "--hidden-dropout 0 --ffn-hidden-size 18432 --vocab-size 129280 "
+      "--make-vocab-size-divisible-by 1 --num-experts 256 --moe-router-topk 8 "
+      "--moe-ffn-hidden-size 2048 --moe-shared-expert-intermediate-size 2048 "
+      "--moe-layer-freq ([0]*3+[1]*58) --moe-router-score-function sigmoid "
+      "--moe-router-enable-expert-bias --multi-latent-attention --kv-lora-rank 512 "
+      "--q-lora-rank 1536 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128 "
+      "--qk-layernorm --group-query-attention --num-query-groups 8 --recompute-granularity "
+      "selective --recompute-modules moe mla_up_proj layernorm";
+  const Settings deepseek = read(script);
+  check_preset(deepseek, "deepseek-v3");
+  const JsonReader strategy = JsonReader::from_text(deepseek.strategy.text(), "strategy");
+  CHECK(strategy.at("recompute").at("results").text() == "dropped");
+  CHECK(strategy.at("recompute").at("operators").dump() ==
+        R"(["layers.*.attention.up.*","layers.*.input_norm","layers.*.mlp_norm"])");
+  REQUIRE(deepseek.left_out.size() == 1);
+  CHECK(deepseek.left_out[0].what == "--recompute-modules moe");
+  const auto model = [](const std::string& more) {
+    const std::string text = read(
+                                 "pretrain_gpt.py --num-layers 2 --hidden-size 64 "
+                                 "--num-attention-heads 4 --seq-length 128 " +
+                                 more)
+                                 .model.text();
+    return JsonReader::from_text(text, "model");
+  };
+  const JsonReader windows =
+      model("--window-size (63,0) --window-attn-skip-freq 2 --softmax-type learnable");
+  CHECK(windows.at("window").whole_number() == 64);
+  CHECK(windows.at("full_every").whole_number() == 2);
+  CHECK(windows.at("sinks").boolean());
+  CHECK(model("--kv-channels 32").at("head_width").whole_number() == 32);
+  CHECK_FALSE(model("--kv-channels 16").has("head_width"));
+  const Settings whole = read(
+      "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-experts 8 "
+      "--tensor-model-parallel-size "
+      "2 --expert-tensor-parallel-size 1 --expert-model-parallel-size 4 --swiglu");
+  const JsonReader divided = JsonReader::from_text(whole.strategy.text(), "strategy");
+  CHECK(divided.at("expert").whole_number() == 2);  // each divides two tensor ranks' experts
+  CHECK(divided.at("operators").at("layers.*.mlp.gate_up").text() == "expert");
+  CHECK(model("--num-experts 4").at("experts_per_token").whole_number() == 2);  // their default
+  CHECK_FALSE(model("--moe-router-topk 4 --moe-ffn-hidden-size 100").has("experts_per_token"));
+  // Layers 1, 3, ... of two are the first alone: mixtures that no key says.
+  const auto left_out = [](const std::string& more) {
+    return read(
+               "pretrain_gpt.py --num-layers 3 --hidden-size 64 --num-attention-heads 4 "
+               "--seq-length 128 " +
+               more)
+        .left_out;
+  };
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [0]+[1]*2").empty());
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [1]*3").empty());
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [0,1,1]").empty());
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [1]*4").size() == 1);
+  CHECK(left_out("--num-experts 4 --moe-layer-freq [1,0,1]").size() == 1);
+  CHECK(left_out("--num-experts 4 --moe-layer-freq 2").size() == 1);
+  // What the family or unfused attention has no keys for is told, and written nowhere.
+  CHECK(left_out("--window-size 7,0 --transformer-impl local").size() == 1);
+  CHECK(left_out("--softmax-type learnable --transformer-impl local").size() == 1);
+  CHECK(left_out("--window-size 7,0 --window-attn-skip-freq [1,0]*2").size() == 1);
+  CHECK(left_out("--multi-latent-attention --kv-lora-rank 512").size() >= 1);
+}
+
+TEST_CASE("heads of another width than their share have it, and words are no numbers") {
+  const auto model = [](const std::string& head_dim) {
+    const Settings settings = read(R"({"model_type": "llama", "hidden_size": 64,
+      "num_attention_heads": 4, "head_dim": )" +
+                                   head_dim + "}");
+    CHECK(settings.left_out.empty());
+    return JsonReader::from_text(settings.model.text(), "model");
+  };
+  CHECK_FALSE(model("16").has("head_width"));
+  CHECK(model("32").at("head_width").whole_number() == 32);
+  CHECK_THROWS_AS(read(R"({"model_type": "gpt2", "resid_pdrop": "much"})"), InputError);
+  CHECK_THROWS_AS(
+      read("--num-layers 2 --hidden-size 64 --num-experts 2 --moe-expert-capacity-factor much"),
+      InputError);
+}
+
+}  // namespace
+}  // namespace stratagem::imports
