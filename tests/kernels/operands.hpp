@@ -34,7 +34,7 @@ double relative_error(const std::vector<T>& x, const std::vector<double>& refere
   REQUIRE(x.size() == reference.size());
   double squares = 0;
   for (const double value : reference) squares += value * value;
-  const double typical = std::sqrt(squares / std::max<double>(reference.size(), 1));
+  const double typical = std::sqrt(squares / std::max(static_cast<double>(reference.size()), 1.0));
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double difference = std::abs(static_cast<double>(x[i]) - reference[i]);
