@@ -48,6 +48,26 @@ bool has_labels(const model::Graph& graph, const model::Operator& lookup) {
          });
 }
 
+/// Numbers by place: the gradient of the loss, an image or other features. What a forward pass
+/// hands to the next one is 0 in the first.
+template <typename T>
+Shared<T> features(const model::Graph& graph, TensorId tensor, const Region& region,
+                   const kernels::RandomStream& random, double loss_weight) {
+  Shared<T> value = zeros<T>(region);
+  if (tensor == graph.gradient_of[graph.loss]) {
+    std::ranges::fill(value->data, static_cast<T>(loss_weight));
+    return value;
+  }
+  if (std::ranges::count(graph.recycled, tensor, &std::pair<TensorId, TensorId>::second) > 0)
+    return value;
+  const std::vector<std::int64_t> at =
+      places(model::origin_of(graph.tensors[tensor], tensor), region);
+  for (std::size_t i = 0; i < at.size(); ++i)
+    value->data[i] =
+        static_cast<T>(2 * kernels::uniform(random, static_cast<std::uint64_t>(at[i])) - 1);
+  return value;
+}
+
 }  // namespace
 
 template <typename T>
@@ -70,13 +90,11 @@ void initialize(const model::Graph& graph, TensorId parameter, std::uint64_t see
 template <typename T>
 Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region,
                 std::uint64_t seed, std::uint64_t micro_batch, double loss_weight) {
-  if (graph.tensors[tensor].type != model::DataType::int64) {
-    Shared<T> value = zeros<T>(region);
-    expects(tensor == graph.gradient_of[graph.loss],
-            "inputs of a model are tokens, labels or the gradient of the loss");
-    std::ranges::fill(value->data, static_cast<T>(loss_weight));
-    return value;
-  }
+  // Inputs that no other is told from have numbers of their own.
+  const kernels::RandomStream own{.seed = ~seed + 1 + static_cast<std::uint64_t>(tensor),
+                                  .stream = micro_batch};
+  if (graph.tensors[tensor].type != model::DataType::int64)
+    return features<T>(graph, tensor, region, own, loss_weight);
   const model::Operator* lookup = reader(graph, tensor, OpKind::embedding);
   const model::Operator* choice = reader(graph, tensor, OpKind::pick);
   expects(lookup != nullptr || choice != nullptr, "inputs of a model are tokens or labels");
@@ -85,9 +103,7 @@ Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region
   const std::int64_t count = lookup != nullptr ? sizes.front() : sizes.back();
   const std::vector<std::int64_t>& shape = graph.tensors[tensor].shape;
   const bool alone = lookup != nullptr && !has_labels(graph, *lookup);
-  const kernels::RandomStream random{
-      .seed = alone ? ~seed + 1 + static_cast<std::uint64_t>(tensor) : ~seed,
-      .stream = micro_batch};
+  const kernels::RandomStream random = alone ? own : kernels::RandomStream{~seed, micro_batch};
   auto value = std::make_shared<Value<T>>();
   value->region = region;
   std::vector<std::int64_t> numbers;

@@ -19,7 +19,7 @@ void initialize(const model::Graph& graph, model::TensorId parameter, std::uint6
 
 /// A part of an input of one micro-batch. Samples are random sequences of sequence + 1 tokens, of
 /// which the model reads the first and is to predict the last. The gradient of the loss is
-/// `loss_weight`. Throws BrokenPromise for inputs that are neither tokens nor labels nor that.
+/// `loss_weight`. Features, such as an image, are numbers in [-1, 1).
 template <typename T>
 Shared<T> input(const model::Graph& graph, model::TensorId tensor, const Region& region,
                 std::uint64_t seed, std::uint64_t micro_batch, double loss_weight);

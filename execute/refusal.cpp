@@ -104,18 +104,6 @@ std::string refusal_of_tasks(const program::Program& program, const model::Graph
   return "";
 }
 
-/// Inputs are made up here: tokens, labels and the gradient of the loss, no others.
-std::string refusal_of_inputs(const model::Graph& graph) {
-  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
-    const model::Tensor& tensor = graph.tensors[i];
-    const bool numbers = tensor.type == model::DataType::int64;
-    const bool of_loss = graph.gradient_of[graph.loss] == static_cast<model::TensorId>(i);
-    if (tensor.role == model::Role::input && !numbers && !of_loss)
-      return "inputs that are neither tokens nor labels, as an Evoformer's (" + tensor.name + ")";
-  }
-  return "";
-}
-
 /// Do gradients wait for their reduction in buffers that are no gradient's own?
 bool has_gradient_buffers(const program::Program& program) {
   return std::ranges::any_of(program.sequences, [](const program::Sequence& sequence) {
@@ -128,7 +116,6 @@ bool has_gradient_buffers(const program::Program& program) {
 }  // namespace
 
 std::string refusal(const program::Program& program, const model::Graph& graph, Backend backend) {
-  if (std::string why = refusal_of_inputs(graph); !why.empty()) return why;
   const auto fp8 = [](const cost::Kernel& kernel) { return kernel.type == model::DataType::fp8; };
   if (any_kernel(program, fp8)) return "linear layers in fp8";
   if (has_gradient_buffers(program)) return "gradients in buffers of a constant size";

@@ -61,6 +61,8 @@ void Builder::set_window(OpId attention, std::int64_t window) {
   graph_.operators[attention].window = window;
 }
 
+void Builder::set_image(OpId op, ImageWindows image) { graph_.operators[op].image = image; }
+
 Graph Builder::finish(TensorId loss) && {
   differentiate(graph_, loss);
   return std::move(graph_);

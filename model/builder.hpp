@@ -26,6 +26,8 @@ class Builder {
 
   /// See Operator::window.
   void set_window(OpId attention, std::int64_t window);
+  /// See Operator::image.
+  void set_image(OpId op, ImageWindows image);
 
   [[nodiscard]] const Tensor& operator[](TensorId id) const { return graph_.tensors[id]; }
 

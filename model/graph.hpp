@@ -72,6 +72,13 @@ enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient, optim
 /// How partial values of an operator's outputs combine into the full value.
 enum class Combine : std::uint8_t { sum, maximum };
 
+/// Of a square image of tokens, row by row: rows, as many columns, and the side of the windows into
+/// which it is cut.
+struct ImageWindows {
+  std::int64_t rows = 0;
+  std::int64_t side = 0;
+};
+
 struct Operator {
   std::string name;
   OpKind kind = OpKind::add;
@@ -89,6 +96,7 @@ struct Operator {
   /// Of a fused attention, forward: how many of the last tokens a token sees, itself among them; 0:
   /// all.
   std::int64_t window = 0;
+  ImageWindows image = {};  ///< of what moves tokens of images, or knows windows of them
 };
 
 /// A stretch of the network that plans treat as one: it is scheduled as a whole.

@@ -2,6 +2,7 @@
 #include "model/operator_kinds.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/input_error.hpp"
 
@@ -32,10 +33,9 @@ OperatorKind fused(std::string_view name, std::string_view passes,
       in_stacks};
 }
 
-}  // namespace
-
-const std::vector<OperatorKind>& operator_kinds() {
-  static const std::vector<OperatorKind> rows = {
+/// By OpKind.
+std::vector<OperatorKind> kinds_in_code() {
+  return {
       row("embedding", "embedding", "FW", {{1, {dy, x(0)}}}),
       row("add", "elementwise", "F", {{0}, {1}}),
       row("bias_add", "elementwise", "F", {{0}, {1}}),
@@ -81,7 +81,12 @@ const std::vector<OperatorKind>& operator_kinds() {
       row("bias_gradient", "reduction", "BW"),
       row("gradient_sum", "elementwise", "B"),
       row("optimizer_step", "optimizer", ""),
-      // Kinds that code finds by their names.
+  };
+}
+
+/// Kinds that code finds by their names.
+std::vector<OperatorKind> kinds_by_name() {
+  return {
       row("tanh", "activation_function", "FB", {{0, {dy, y(0)}}}),
       row("first_token", "elementwise", "FB", {{0, {dy}}}),
       row("attention_sink_gradient", "reduction", "W"),
@@ -89,7 +94,24 @@ const std::vector<OperatorKind>& operator_kinds() {
       row("weighted_swiglu", "activation_function", "FB", {{0, {dy, x(0), x(1)}}, {1, {dy, x(0)}}}),
       row("collect", "elementwise", "FB", {{0, {dy, x(1)}}}),
       row("join", "elementwise", "FB", {{0, {dy}}, {1, {dy}}}),
+      row("windows", "elementwise", "FB", {{0, {dy}}}),
+      row("from_windows", "elementwise", "FB", {{0, {dy}}}),
+      row("shift", "elementwise", "FB", {{0, {dy}}}),
+      row("shift_back", "elementwise", "FB", {{0, {dy}}}),
+      row("window_bias", "elementwise", "FW", {{0, {dy}}}),
+      row("window_mask", "elementwise", "F", {{0}}),
+      row("token_mean", "reduction", "FB", {{0, {dy}}}),
   };
+}
+
+}  // namespace
+
+const std::vector<OperatorKind>& operator_kinds() {
+  static const std::vector<OperatorKind> rows = [] {
+    std::vector<OperatorKind> all = kinds_in_code();
+    std::ranges::copy(kinds_by_name(), std::back_inserter(all));
+    return all;
+  }();
   return rows;
 }
 

@@ -214,13 +214,15 @@ RotaryPositions rotary_of(const Shapes& s) {
 
 Prepending prepending_of(const Shapes& s) {
   const std::vector<std::int64_t> shape = (s.is_forward() ? *s.outputs[0] : *s.inputs[0]).shape();
-  const std::int64_t heads = shape[0] * shape[1], width = shape[2] * shape[3];
+  const std::size_t rows = shape.size() - 2;  // the dimension in which there are more of them
+  const std::int64_t of_sample = rows == 2 ? shape[1] : 1;
+  const std::int64_t heads = shape[0] * of_sample, width = shape[rows] * shape[rows + 1];
   const Region& part = s.is_forward() ? *s.inputs[0] : *s.outputs[0];
   const bool of_rows = s.op.pass == model::Pass::weight_gradient;
   return {.heads = heads,
-          .of_sample = shape[1],
+          .of_sample = of_sample,
           .width = width,
-          .rows = of_rows ? part.size() / shape[1] : width - part.size() / heads};
+          .rows = of_rows ? part.size() / of_sample : width - part.size() / heads};
 }
 
 std::vector<Execution> on_heads() {

@@ -61,10 +61,13 @@ void softmax(const Application<T>& a, double scale) {
 }  // namespace
 
 double scale_of_scores(const Shapes& s) {
-  const model::TensorId scores = s.forward().inputs[0];
-  for (const model::Operator& op : s.graph.operators) {
-    if (op.kind != OpKind::contraction || op.outputs[0] != scores) continue;
-    return 1 / std::sqrt(static_cast<double>(s.graph.tensors[op.inputs[0]].shape.back()));
+  model::TensorId scores = s.forward().inputs[0];  // or what was added to them
+  const std::vector<model::Operator>& ops = s.graph.operators;
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
+    if (op->outputs.empty() || op->outputs[0] != scores) continue;
+    scores = op->inputs[0];
+    if (op->kind == OpKind::contraction)
+      return 1 / std::sqrt(static_cast<double>(s.graph.tensors[scores].shape.back()));
   }
   throw BrokenPromise("scores are a product of queries and keys");
 }

@@ -54,7 +54,8 @@ struct HeadsCopy {
 /// Of a split of heads, one for queries, keys and values each, or of a merge, forward or backward.
 std::vector<HeadsCopy> heads_of(const Shapes& shapes);
 
-/// Of an operator that puts trained rows before those of tokens, in every head.
+/// Of an operator that puts trained rows before those of tokens: in every head, or in every sample,
+/// which counts as one head.
 struct Prepending {
   std::int64_t heads = 0, of_sample = 0;  ///< of all samples, of one
   std::int64_t width = 0;                 ///< elements of a head

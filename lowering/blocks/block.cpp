@@ -9,31 +9,29 @@
 namespace stratagem::lowering {
 namespace {
 
-/// Runs the forward operators in order, those of a group apart from the others.
-void run_forward(SegmentLowering& lowering, const BlockContext& context, bool trains) {
-  const Recomputation& again = context.recomputation;
+/// Runs the forward operators in order, those of a group apart from the others. If all run again in
+/// a block of their own, groups within them matter to that run alone.
+void run_forward(SegmentLowering& lowering, const BlockContext& context, ForwardRun run) {
+  const Recomputation& groups = context.recomputation;
+  const int segment = context.facts.segment;
+  const auto& together = groups.together();
+  const bool again = run == ForwardRun::again;
+  if (together && together->first == segment && run != ForwardRun::infers)
+    lowering.copy_random_state(again ? "before recomputation" : "before recomputed passes");
   std::vector<model::OpId> alike;
   std::set<int> begun;
-  const auto flush = [&] { lowering.run(std::exchange(alike, {}), false); };
-  if (trains && again.together() && again.together()->first == context.facts.segment)
-    lowering.copy_random_state("before recomputed passes");
-  for (const model::OpId id : context.plan.graph().segments[context.facts.segment].forward) {
-    const int group = again.group_of(id);
-    if (!alike.empty() && again.group_of(alike.back()) != group) flush();
-    if (group >= 0 && begun.insert(group).second && trains)
+  int before = -1;
+  const auto flush = [&] { lowering.run(std::exchange(alike, {}), again); };
+  for (const model::OpId id : context.plan.graph().segments[segment].forward) {
+    const int group = together && !again ? -1 : groups.group_of(id);
+    if (!alike.empty() && before != group) flush();
+    if (group >= 0 && begun.insert(group).second && run != ForwardRun::infers)
       lowering.copy_random_state("before recomputed passes");
     alike.push_back(id);
+    before = group;
   }
   flush();
-}
-
-/// Runs a segment again that is recomputed together with others.
-void run_again(SegmentLowering& lowering, const BlockContext& context) {
-  const SegmentsTogether& all = *context.recomputation.together();
-  const int segment = context.facts.segment;
-  if (segment == all.first) lowering.copy_random_state("before recomputation");
-  lowering.run(context.plan.graph().segments[segment].forward, true);
-  if (segment == all.last) lowering.copy_random_state("after recomputation");
+  if (again && together->last == segment) lowering.copy_random_state("after recomputation");
 }
 
 /// Runs backward operators in order, each group of forward operators again before the first of them
@@ -67,7 +65,7 @@ void forward_pass(SegmentLowering& lowering, const BlockContext& context,
   for (const auto& [place, border] : in) lowering.import(facts.tensors[place], border);
   const bool again = run == ForwardRun::again;
   Outliving& outliving = lowering.outliving();
-  again ? run_again(lowering, context) : run_forward(lowering, context, run == ForwardRun::trains);
+  run_forward(lowering, context, run);
   if (run != ForwardRun::infers) {
     for (const model::TensorId tensor : again ? groups.kept_again() : groups.kept()) {
       const int place = facts.place.at(tensor);

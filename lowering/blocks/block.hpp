@@ -13,12 +13,13 @@ namespace stratagem::lowering {
 enum class ForwardRun : std::uint8_t {
   trains,  ///< a backward pass follows
   infers,  ///< none does
-  again    ///< in the backward pass, as one of several segments that run again together
+  again    ///< in the backward pass, before a block of gradients
 };
 
 /// F: runs the forward operators. It keeps what the backward operators read and no group
 /// recomputes, and the inputs of groups, divided as the plan's checkpoint_axes say. A run `again`
-/// keeps what the backward operators read. A run that only `infers` keeps nothing. Later segments
+/// keeps what the backward operators read and no group within it recomputes, and inputs of those
+/// groups. A run that only `infers` keeps nothing. Later segments
 /// read the tensors of activations_out that `leaves` describes: in a layout without partial values,
 /// counted as the category says. `in` gives the layouts of activations_in, which no later segment
 /// reads.

@@ -42,23 +42,41 @@ std::set<TensorId> inputs_of(const Graph& graph, const std::vector<OpId>& group)
   return inputs;
 }
 
-/// Of a group's outputs: those that gradients of its own operators read and no other's; of one that
-/// drops its results those that any of the segment's gradients reads, but for what leaves the
-/// segment.
-std::set<TensorId> inner_of(const Graph& graph, const SegmentFacts& facts,
-                            const std::vector<OpId>& group, bool drops_results) {
+/// Of a group's outputs: those that gradients of its own operators read and no other's.
+std::set<TensorId> read_by_own_gradients(const Graph& graph, const SegmentFacts& facts,
+                                         const std::vector<OpId>& group) {
   const std::set<TensorId> own = outputs_of(graph, group);
   std::set<TensorId> inner;
   std::set<TensorId> elsewhere;
-  if (drops_results) elsewhere.insert(facts.activations_out.begin(), facts.activations_out.end());
   for (const OpId id : graph.segments[facts.segment].backward) {
     const Operator& op = graph.operators[id];
     for (const TensorId tensor : op.inputs) {
-      const bool is_inner = drops_results || contains(group, op.forward);
-      if (own.contains(tensor)) (is_inner ? inner : elsewhere).insert(tensor);
+      if (own.contains(tensor)) (contains(group, op.forward) ? inner : elsewhere).insert(tensor);
     }
   }
   std::erase_if(inner, [&](TensorId tensor) { return elsewhere.contains(tensor); });
+  return inner;
+}
+
+/// Of the outputs of a group that drops them: those that any gradient of the segment reads, or an
+/// operator of another group, but for what leaves the segment.
+std::set<TensorId> read_again(const strategies::Plan& plan, const SegmentFacts& facts,
+                              const std::vector<OpId>& group) {
+  const Graph& graph = plan.graph();
+  const std::set<TensorId> own = outputs_of(graph, group);
+  std::set<TensorId> inner;
+  const auto note = [&](OpId reader) {
+    for (const TensorId tensor : graph.operators[reader].inputs) {
+      if (own.contains(tensor)) inner.insert(tensor);
+    }
+  };
+  for (const OpId id : graph.segments[facts.segment].backward) note(id);
+  for (const OpId id : graph.segments[facts.segment].forward) {
+    if (plan.groups_of(id).part >= 0 && !contains(group, id)) note(id);
+  }
+  std::erase_if(inner, [&](TensorId tensor) {
+    return std::ranges::count(facts.activations_out, tensor) > 0;
+  });
   return inner;
 }
 
@@ -67,7 +85,6 @@ std::set<TensorId> inner_of(const Graph& graph, const SegmentFacts& facts,
 Recomputation::Recomputation(const Plan& plan, const std::vector<SegmentFacts>& all, int segment)
     : read_by_input_(all[segment].read_by_input), read_by_weight_(all[segment].read_by_weight) {
   find_together(plan, all, segment);
-  if (together_) return;
   find_groups(plan, all[segment]);
   find_kept(plan.graph(), all[segment]);
 }
@@ -78,10 +95,12 @@ void Recomputation::find_together(const Plan& plan, const std::vector<SegmentFac
                                   int segment) {
   const Graph& graph = plan.graph();
   const std::vector<OpId>& forward = graph.segments[segment].forward;
-  const int group = forward.empty() ? -1 : plan.group_of(forward.front());
+  const int group = forward.empty() ? -1 : plan.groups_of(forward.front()).whole;
   if (group < 0) return;
   const auto [first, last] = strategies::segment_range(graph, plan.recomputed()[group]);
-  if (first == last || graph.segments[last].backward.empty()) return;
+  const bool has_parts =
+      std::ranges::any_of(forward, [&](OpId id) { return plan.groups_of(id).part >= 0; });
+  if ((first == last && !has_parts) || graph.segments[last].backward.empty()) return;
   together_ = {first, last};
   for (const TensorId tensor : all[segment].activations_in) {
     bool inside = false;
@@ -90,7 +109,6 @@ void Recomputation::find_together(const Plan& plan, const std::vector<SegmentFac
     (inside ? handed_on_ : inputs_).insert(tensor);
   }
   kept_ = inputs_;
-  kept_again_ = all[segment].kept;
 }
 
 std::string Recomputation::key(const SegmentFacts& facts) const {
@@ -102,27 +120,49 @@ std::string Recomputation::key(const SegmentFacts& facts) const {
 
 void Recomputation::find_groups(const Plan& plan, const SegmentFacts& facts) {
   const Graph& graph = plan.graph();
+  std::set<TensorId> dropped;
   for (std::size_t number = 0; number < plan.recomputed().size(); ++number) {
     const std::vector<OpId>& group = plan.recomputed()[number];
     if (strategies::segment_range(graph, group) != std::pair(facts.segment, facts.segment))
       continue;
-    const std::set<TensorId> inner = inner_of(graph, facts, group, plan.drops_results(number));
+    const bool whole = plan.groups_of(group.front()).whole == static_cast<int>(number);
+    if (whole && together_) continue;
+    const bool drops = plan.drops_results(number);
+    const std::set<TensorId> inner =
+        drops ? read_again(plan, facts, group) : read_by_own_gradients(graph, facts, group);
     if (inner.empty()) continue;
     for (const OpId id : group) group_of_[id] = static_cast<int>(groups_.size());
     groups_.push_back({.operators = group, .inputs = inputs_of(graph, group), .inner = inner});
-    inputs_.insert(groups_.back().inputs.begin(), groups_.back().inputs.end());
+    if (drops) dropped.insert(inner.begin(), inner.end());
   }
-  for (RecomputedGroup& group : groups_) {  // what another group reads is kept for it
-    std::erase_if(group.inner, [&](TensorId tensor) { return inputs_.contains(tensor); });
+  connect_groups(dropped);
+}
+
+/// What one group reads of another is kept for it, unless that one drops its results.
+void Recomputation::connect_groups(const std::set<TensorId>& dropped) {
+  for (RecomputedGroup& group : groups_) {
+    for (std::size_t other = 0; other < groups_.size(); ++other) {
+      const auto needs = [&](TensorId tensor) {
+        return dropped.contains(tensor) && groups_[other].inner.contains(tensor);
+      };
+      if (std::ranges::any_of(group.inputs, needs)) group.needs.insert(static_cast<int>(other));
+    }
+    std::erase_if(group.inputs, [&](TensorId tensor) { return dropped.contains(tensor); });
+    read_by_groups_.insert(group.inputs.begin(), group.inputs.end());
+  }
+  for (RecomputedGroup& group : groups_) {
+    std::erase_if(group.inner, [&](TensorId tensor) { return read_by_groups_.contains(tensor); });
     inner_.insert(group.inner.begin(), group.inner.end());
   }
 }
 
 void Recomputation::find_kept(const Graph& graph, const SegmentFacts& facts) {
-  std::ranges::set_difference(facts.kept, inner_, std::inserter(kept_, kept_.end()));
-  kept_.insert(inputs_.begin(), inputs_.end());
+  std::set<TensorId>& kept = together_ ? kept_again_ : kept_;
+  std::ranges::set_difference(facts.kept, inner_, std::inserter(kept, kept.end()));
+  kept.insert(read_by_groups_.begin(), read_by_groups_.end());
+  if (!together_) inputs_ = read_by_groups_;
   for (const OpId id : facts.input_gradients) {
-    const std::set<int> needed = needed_by(graph.operators[id]);
+    const std::vector<int> needed = needed_by(graph.operators[id]);
     run_in_input_.insert(needed.begin(), needed.end());
   }
   for (std::size_t group = 0; group < groups_.size(); ++group) {
@@ -137,16 +177,22 @@ int Recomputation::group_of(OpId forward_op) const {
   return found == group_of_.end() ? -1 : found->second;
 }
 
-std::set<int> Recomputation::needed_by(const Operator& op) const {
-  std::set<int> needed;
+std::vector<int> Recomputation::needed_by(const Operator& op) const {
+  std::vector<int> needed;
   for (const TensorId tensor : op.inputs) {
     if (!inner_.contains(tensor)) continue;
     const auto computes = [&](const RecomputedGroup& group) {
       return group.inner.contains(tensor);
     };
-    needed.insert(static_cast<int>(std::ranges::find_if(groups_, computes) - groups_.begin()));
+    add_needed(static_cast<int>(std::ranges::find_if(groups_, computes) - groups_.begin()), needed);
   }
   return needed;
+}
+
+void Recomputation::add_needed(int group, std::vector<int>& needed) const {
+  if (std::ranges::count(needed, group) > 0) return;
+  for (const int other : groups_[group].needs) add_needed(other, needed);
+  needed.push_back(group);
 }
 
 std::set<int> Recomputation::run_before(bool weight_alone) const {

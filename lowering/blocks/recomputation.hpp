@@ -12,7 +12,8 @@
 
 namespace stratagem::lowering {
 
-/// Consecutive segments that run again together, each in a block of its own.
+/// Consecutive segments that run again together, each in a block of its own; one alone if parts of
+/// it are groups, too, which then run a third time.
 struct SegmentsTogether {
   int first = 0;
   int last = 0;
@@ -22,16 +23,19 @@ struct SegmentsTogether {
 /// Forward operators of a segment that run again together.
 struct RecomputedGroup {
   std::vector<model::OpId> operators;  ///< in order
-  std::set<model::TensorId> inputs;    ///< activations that they read and do not compute
+  std::set<model::TensorId> inputs;    ///< activations that they read, and that are kept for them
+  std::set<int> needs;                 ///< groups that compute the other ones again for it
   /// The tensors that only the group's own gradients need; of a group that drops its results what
-  /// any gradient of the segment needs. They are freed in the forward pass and live again from the
-  /// second run to their last reader, so they never live at the same time as another group's.
+  /// any gradient of the segment needs, or another group. They are freed in the forward pass and
+  /// live again from the second run to their last reader, so they never live at the same time as
+  /// another group's.
   std::set<model::TensorId> inner;
 };
 
 /// The groups of one segment. A group whose gradients need only its inputs does not run again and
 /// is left out. If several segments run again together, what one hands to the next is recomputed,
-/// and each keeps from its second run what its backward pass needs. Source: Chen et al., Training
+/// and each keeps from its second run what its backward pass needs, less what groups within it
+/// compute once more. Source: Chen et al., Training
 /// Deep Nets with Sublinear Memory Cost, arXiv:1604.06174.
 class Recomputation {
  public:
@@ -43,8 +47,8 @@ class Recomputation {
   [[nodiscard]] int group_of(model::OpId forward_op) const;
   /// Is a tensor computed again?
   [[nodiscard]] bool inner(model::TensorId tensor) const { return inner_.contains(tensor); }
-  /// The groups of which an operator reads inner tensors, ascending.
-  [[nodiscard]] std::set<int> needed_by(const model::Operator& op) const;
+  /// The groups of which an operator reads inner tensors, each behind those that it needs.
+  [[nodiscard]] std::vector<int> needed_by(const model::Operator& op) const;
   /// The groups that have run again before a backward block begins: for a W alone those of its B.
   [[nodiscard]] std::set<int> run_before(bool weight_alone) const;
 
@@ -59,7 +63,7 @@ class Recomputation {
 
   /// Activations that the forward pass keeps for the backward pass.
   [[nodiscard]] const std::set<model::TensorId>& kept() const { return kept_; }
-  /// The same of the second run, for segments that run again together.
+  /// The same of the second run, in a block of its own.
   [[nodiscard]] const std::set<model::TensorId>& kept_again() const { return kept_again_; }
   /// Is a tensor read by what runs again, and not computed by it?
   [[nodiscard]] bool checkpoint(model::TensorId tensor) const { return inputs_.contains(tensor); }
@@ -75,6 +79,8 @@ class Recomputation {
   void find_together(const strategies::Plan& plan, const std::vector<SegmentFacts>& all,
                      int segment);
   void find_groups(const strategies::Plan& plan, const SegmentFacts& facts);
+  void connect_groups(const std::set<model::TensorId>& dropped);
+  void add_needed(int group, std::vector<int>& needed) const;
   void find_kept(const model::Graph& graph, const SegmentFacts& facts);
 
   std::optional<SegmentsTogether> together_;
@@ -83,7 +89,8 @@ class Recomputation {
   std::vector<RecomputedGroup> groups_;
   std::map<model::OpId, int> group_of_;
   std::set<model::TensorId> inner_;
-  std::set<model::TensorId> inputs_;  ///< of all groups
+  std::set<model::TensorId> read_by_groups_;
+  std::set<model::TensorId> inputs_;  ///< of what the forward pass leaves to be computed again
   std::set<model::TensorId> kept_;
   std::set<model::TensorId> read_by_input_;
   std::set<model::TensorId> read_by_weight_;

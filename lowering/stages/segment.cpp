@@ -100,20 +100,25 @@ void split_backward(SegmentFacts& facts, const Graph& graph) {
   }
 }
 
-/// Which of the segment's operators run again together.
+/// Which of the segment's operators run again together, as a part of it or with all others.
 std::string groups_key(const strategies::Plan& plan, const SegmentFacts& facts) {
   std::string key;
   std::map<int, int> number;
   for (const model::OpId id : plan.graph().segments[facts.segment].forward) {
-    const int group = plan.group_of(id);
-    if (group < 0) {
-      key += "-";
-      continue;
-    }
-    key +=
-        "r" + std::to_string(number.emplace(group, static_cast<int>(number.size())).first->second);
+    const auto [whole, part] = plan.groups_of(id);
+    key += whole < 0 ? "-" : "w";
+    if (part >= 0)
+      key +=
+          "r" + std::to_string(number.emplace(part, static_cast<int>(number.size())).first->second);
   }
   return key;
+}
+
+/// What an operator knows of its tokens besides shapes.
+std::string sight_key(const Operator& op) {
+  if (op.window == 0 && op.image.rows == 0) return "";
+  std::string key = " w" + std::to_string(op.window);
+  return key + " " + std::to_string(op.image.rows) + "/" + std::to_string(op.image.side);
 }
 
 }  // namespace
@@ -155,6 +160,7 @@ std::string structure_key(const strategies::Plan& plan, const placement::Grid& g
       const Operator& op = graph.operators[id];
       key.append("\n").append(name_within(graph, op)).append(":");
       key.append(std::to_string(static_cast<int>(op.kind))).append(op.annotation->text);
+      key += sight_key(op);
       key += division_key(plan, grid, id);
       places(op.inputs);
       key += ">";

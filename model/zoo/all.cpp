@@ -104,6 +104,8 @@ STRATAGEM_TABLE(families, Family,
     llama_family,
     bert_family,
     t5_family,
+    vit_family,
+    swin_family,
     evoformer_family)
 // clang-format on
 

@@ -30,9 +30,10 @@ HeadDims dims_of(const Attention& attention) {
 
 class SelfAttention {
  public:
-  SelfAttention(Builder& build, const TransformerConfig& config)
+  SelfAttention(Builder& build, const TransformerConfig& config, const OnScores& on_scores)
       : build_(build),
         c_(config),
+        on_scores_(on_scores),
         groups_(config.attention.kv_heads > 0 ? config.attention.kv_heads : config.attention.heads),
         shared_(config.attention.heads / groups_),
         width_(config.head_width()),
@@ -146,9 +147,10 @@ class SelfAttention {
     const std::int64_t width = build_[v].shape.back();
     const std::string queries = "b " + dims_.queries + " s ", keys = "b " + dims_.divided + " t ";
     const std::vector<std::int64_t> square = of_each_query(c_.attention.prefix + c_.sequence);
-    const TensorId scores = activation("attention.scores", square);
+    const TensorId products = activation("attention.scores", square);
     build_.add(OpKind::contraction, "attention.scores",
-               queries + "d+, " + keys + "d+ -> " + queries + "t", {q, k}, {scores});
+               queries + "d+, " + keys + "d+ -> " + queries + "t", {q, k}, {products});
+    const TensorId scores = on_scores_ ? on_scores_(products, queries + "t") : products;
     const TensorId probabilities = activation("attention.probabilities", square);
     build_.add(c_.attention.sight.causal ? OpKind::masked_softmax : OpKind::scaled_softmax,
                "attention.softmax", queries + "t^ -> " + queries + "t^", {scores}, {probabilities});
@@ -169,6 +171,7 @@ class SelfAttention {
 
   Builder& build_;
   const TransformerConfig& c_;
+  const OnScores& on_scores_;
   std::int64_t groups_;  ///< keys and values
   std::int64_t shared_;  ///< queries of each
   std::int64_t width_;   ///< of a head
@@ -178,8 +181,8 @@ class SelfAttention {
 }  // namespace
 
 TensorId self_attention(Builder& build, const TransformerConfig& config, TensorId x,
-                        std::int64_t layer) {
-  return SelfAttention(build, config).of(x, layer);
+                        std::int64_t layer, const OnScores& on_scores) {
+  return SelfAttention(build, config, on_scores).of(x, layer);
 }
 
 }  // namespace stratagem::model

@@ -101,6 +101,16 @@ const std::vector<Preset> table{
          "norm": "rms", "positions": "rotary", "activation": "swiglu", "dropout": false,
          "tied": false, "attention": "fused", "window": 128, "full_every": 2, "sinks": true,
          "experts": 128, "experts_per_token": 4, "router_bias": true})"},
+    // Dosovitskiy et al., An Image is Worth 16x16 Words, arXiv:2010.11929, table 1; 224 x 224
+    // pixels and the patches that the names say.
+    {"vit-large", "ViT-L/16: 304M parameters",
+     R"({"family": "vit", "layers": 24, "hidden": 1024, "heads": 16, "image": 224, "patch": 16})"},
+    {"vit-huge", "ViT-H/14: 632M parameters",
+     R"({"family": "vit", "layers": 32, "hidden": 1280, "heads": 16, "image": 224, "patch": 14})"},
+    // Liu et al., Swin Transformer, arXiv:2103.14030, section 3.3.
+    {"swin-large", "Swin-L: 197M parameters",
+     R"({"family": "swin", "depths": [2, 2, 18, 2], "hidden": 192, "heads": 6, "image": 224,
+         "window": 7})"},
     // Jiang et al., Mixtral of Experts, arXiv:2401.04088, table 1.
     {"mixtral-8x7b", "Mixtral 8x7B: a Llama with 8 experts, 2 for each token; 47B parameters",
      R"({"family": "llama", "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8,

@@ -15,7 +15,7 @@ namespace stratagem::strategies {
 namespace {
 
 bool in_a_group(const Plan& plan, const std::vector<model::OpId>& ops) {
-  return std::ranges::any_of(ops, [&](model::OpId op) { return plan.group_of(op) >= 0; });
+  return std::ranges::any_of(ops, [&](model::OpId op) { return plan.runs_again(op); });
 }
 
 /// The layers of a stage.
@@ -25,23 +25,17 @@ std::vector<int> layers_of(const Plan& plan, const std::vector<int>& stage) {
   return layers;
 }
 
-/// The first layers of a stage, so many at a time as one group. A layer with groups of another
-/// strategy gets none, and ends the group before it.
+/// The first layers of a stage, so many at a time as one group, within which are those of another
+/// strategy.
 void recompute_layers(Plan& plan, const std::vector<int>& layers, const RecomputeOptions& options) {
   const std::size_t most = options.layers == 0 ? layers.size() : options.layers;
   std::vector<model::OpId> group;
-  int together = 0;
-  const auto close = [&] {
-    plan.recompute(std::exchange(group, {}));
-    together = 0;
-  };
   for (std::size_t i = 0; i < std::min(most, layers.size()); ++i) {
     const std::vector<model::OpId>& layer = plan.graph().segments[layers[i]].forward;
-    const bool taken = in_a_group(plan, layer);
-    if (!taken) group.insert(group.end(), layer.begin(), layer.end());
-    if (taken || ++together == options.together) close();
+    group.insert(group.end(), layer.begin(), layer.end());
+    if ((i + 1) % options.together == 0) plan.recompute(std::exchange(group, {}));
   }
-  close();
+  plan.recompute(std::move(group));
 }
 
 void recompute_cores(Plan& plan, const std::vector<int>& layers) {
@@ -103,8 +97,8 @@ void recompute_named(Plan& plan, const std::string& pattern, bool drops_results)
 /// "block". Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, arXiv:1604.06174.
 /// "selective": the core of every attention, few FLOPs for many bytes.
 /// Source: Korthikanti et al., arXiv:2205.05198, section 5. "operators": those that a pattern
-/// names, as a group of every segment. What another strategy has put into groups stays there; a
-/// layer with such groups gets none from "full".
+/// names, as a group of every segment. What another strategy has put into groups stays there,
+/// within those of "full".
 ///
 /// cpu_checkpointing: these inputs wait on the host, and come back layer by layer (P_a+cpu).
 /// partition_checkpoints: tensor ranks that would keep the same input of a group keep a part each.

@@ -54,7 +54,7 @@ class TensorDivision {
     }
     if (op.kind == OpKind::embedding)
       return model::may_split(*op.annotation, "vocabulary") ? "vocabulary" : "";
-    if (is_bias_by_distance(op)) return "heads";
+    if (is_made_of_parameters(op)) return model::may_split(*op.annotation, "heads") ? "heads" : "";
     return op.kind == OpKind::contraction ? columns(op) : "";
   }
 
@@ -70,9 +70,11 @@ class TensorDivision {
            });
   }
 
-  /// Added to scores that are divided along heads.
-  static bool is_bias_by_distance(const Operator& op) {
-    return op.kind == OpKind::relative_bias || op.kind == OpKind::causal_relative_bias;
+  /// Such as biases by distance, which are added to scores that are divided along heads.
+  [[nodiscard]] bool is_made_of_parameters(const Operator& op) const {
+    return std::ranges::all_of(op.inputs, [&](TensorId input) {
+      return graph_.tensors[input].role == model::Role::parameter;
+    });
   }
 
   /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy

@@ -14,7 +14,7 @@ Plan::Plan(const model::Graph& graph)
       placements_(graph.operators.size()),
       recomputed_{.groups = {},
                   .drops_results = {},
-                  .group_of = std::vector<int>(graph.operators.size(), -1)} {
+                  .groups_of = std::vector<Groups>(graph.operators.size())} {
   stages.emplace_back(graph.segments.size());
   std::iota(stages.front().begin(), stages.front().end(), 0);
 }
@@ -35,7 +35,7 @@ void Plan::rewrite(model::Graph graph, std::vector<Colocation> colocations) {
   colocations_ = std::move(colocations);
   placements_.assign(graph_->operators.size(), {});
   copy_stages(copies_);
-  recomputed_.group_of.assign(graph_->operators.size(), -1);
+  recomputed_.groups_of.assign(graph_->operators.size(), {});
 }
 
 void Plan::note_said(const std::string& path) {
@@ -209,11 +209,17 @@ void Plan::recompute(std::vector<model::OpId> group, bool drops_results) {
   const auto [first, last] = segment_range(*graph_, group);
   if (drops_results && first != last)
     throw InputError("", "", "a group of one segment where results are dropped", "one of several");
+  std::size_t all = 0;
+  for (int segment = first; segment <= last; ++segment)
+    all += graph_->segments[segment].forward.size();
+  int Groups::*const kind = group.size() == all ? &Groups::whole : &Groups::part;
   for (const model::OpId id : group) {
-    const model::Operator& op = graph_->operators[id];
-    if (recomputed_.group_of[id] >= 0)
-      throw InputError("", "", "every operator in one recomputed group", op.name + " in two");
-    recomputed_.group_of[id] = static_cast<int>(recomputed_.groups.size());
+    int& of = recomputed_.groups_of[id].*kind;
+    if (of >= 0) {
+      throw InputError("", "", "every operator in one recomputed group",
+                       graph_->operators[id].name + " in two");
+    }
+    of = static_cast<int>(recomputed_.groups.size());
   }
   recomputed_.groups.push_back(std::move(group));
   recomputed_.drops_results.push_back(drops_results);

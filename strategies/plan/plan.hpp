@@ -185,8 +185,10 @@ class Plan {
   /// of consecutive segments of a stage: all run again before the backward pass of the last
   /// segment. Results that others' gradients read, too, are kept, unless the group drops them: then
   /// it runs again before the first of those readers, unless a later segment reads the result.
-  /// Throws InputError if an operator is in a group already, or if operators of several segments
-  /// are not all of their operators, or drop their results.
+  /// Groups of parts of a segment may lie within one of all of its operators: the second run, a
+  /// block of its own, keeps no more than a first one would, and each part runs a third time.
+  /// Throws InputError if an operator is in such a group already, or if operators of several
+  /// segments are not all of their operators, or drop their results.
   void recompute(std::vector<model::OpId> group, bool drops_results = false);
 
   /// The split of every axis that an operator stands on: `axes[i]` carries `dims[i]` ("" =
@@ -209,9 +211,18 @@ class Plan {
   [[nodiscard]] bool drops_results(std::size_t group) const {
     return recomputed_.drops_results[group];
   }
-  /// The group of a forward operator, -1 if it is in none.
-  [[nodiscard]] int group_of(model::OpId forward_op) const {
-    return recomputed_.group_of[forward_op];
+  /// The groups of a forward operator: of all operators of its segment, and of a part of them; -1
+  /// if it is in none.
+  struct Groups {
+    int whole = -1;
+    int part = -1;
+  };
+  [[nodiscard]] Groups groups_of(model::OpId forward_op) const {
+    return recomputed_.groups_of[forward_op];
+  }
+  /// Does an operator run again?
+  [[nodiscard]] bool runs_again(model::OpId forward_op) const {
+    return groups_of(forward_op).whole >= 0 || groups_of(forward_op).part >= 0;
   }
 
   /// op-trans of every micro-batch along its tokens: how many tokens each slice has; empty: whole.
@@ -257,7 +268,7 @@ class Plan {
   struct Recomputed {
     std::vector<std::vector<model::OpId>> groups;
     std::vector<bool> drops_results;  ///< by group
-    std::vector<int> group_of;        ///< by forward operator
+    std::vector<Groups> groups_of;    ///< by forward operator
   };
   Recomputed recomputed_;
   Copies copies_;

@@ -5,7 +5,9 @@
 #include "model/adapters.hpp"
 #include "model/zoo/bert.hpp"
 #include "model/zoo/llama.hpp"
+#include "model/zoo/swin.hpp"
 #include "model/zoo/t5.hpp"
+#include "model/zoo/vit.hpp"
 #include "tests/catch.hpp"
 #include "tests/execute/trained.hpp"
 #include "tests/sanitized.hpp"
@@ -218,6 +220,24 @@ TEST_CASE("a BERT's gradients are those of its two losses") {
   config.fused_attention = config.norms == model::NormPlace::before;
   config.next_sentence = GENERATE(false, true);
   CHECK(error_of_gradients(model::bert(config)) < 1e-5);
+}
+
+TEST_CASE("gradients of classifiers of images are those of their losses") {
+  CHECK(error_of_gradients(
+            model::swin({.depths = {2, 1},
+                         .hidden = 8,
+                         .heads = 2,
+                         .batch = 4,
+                         .images = {.size = 8, .channels = 1, .patch = 2, .classes = 6},
+                         .window = 2})) < 1e-5);
+  const auto pool = GENERATE(model::ImagePool::class_token, model::ImagePool::mean);
+  CHECK(error_of_gradients(
+            model::vit({.layers = 2,
+                        .hidden = 16,
+                        .heads = 4,
+                        .batch = 4,
+                        .images = {.size = 12, .channels = 1, .patch = 4, .classes = 6},
+                        .pool = pool})) < 1e-5);
 }
 
 TEST_CASE("the gradients of adapters are those of the loss") {

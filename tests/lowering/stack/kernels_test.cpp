@@ -96,6 +96,24 @@ TEST_CASE("values have a width of their own, and a window hides pairs, forward a
   check(b * heads * window * (s - (window - 1) / 2) / 2, R"({"context": 2})");
 }
 
+TEST_CASE("layers that see all tokens have blocks of their own beside those with a window") {
+  model::LlamaConfig config = few_keys;
+  config.layers = 4;
+  config.kv_heads = 8;
+  config.variant.sight = {.window = 7, .full_every = 3};
+  const Program program = lowered(model::llama(config), "{}");
+  for (const int layer : {1, 2, 3, 4}) {
+    for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+      const Block& block = block_of(program, layer, pass);
+      CHECK(std::ranges::count_if(block.tasks, [&](const Task& task) {
+              const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+              return kernel != nullptr && task.name.starts_with("attention.core") &&
+                     kernel->seen.window == (layer == 3 ? 0 : 7);
+            }) == (pass == CellPass::forward ? 1 : 3));
+    }
+  }
+}
+
 TEST_CASE("products of experts are one launch, or one for each expert that is here") {
   model::LlamaConfig config = few_keys;
   config.experts = {.count = 6, .per_token = 2};

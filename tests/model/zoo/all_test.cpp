@@ -75,7 +75,8 @@ TEST_CASE(
           if (other.key == option.key) {
             config.set(other.key, value);
           } else if (other.required()) {
-            config.set(other.key, 8);
+            const bool list = other.schema.text().find("\"array\"") != std::string::npos;
+            config.set(other.key, list ? Json::array().push(1) : Json(8));
           }
         }
         CHECK(refusal(config.text(), family.name) ==

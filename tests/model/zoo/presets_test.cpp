@@ -46,6 +46,9 @@ TEST_CASE("presets have as many parameters as the released models") {
       {"kimi-k2", {1'026'408'232'448}},
       {"gpt-oss-20b", {20'914'757'184}},
       {"gpt-oss-120b", {116'829'156'672}},
+      {"vit-large", {304'326'632}},
+      {"vit-huge", {632'045'800}},
+      {"swin-large", {196'532'476}},
       // Printed: 3.2 and 12.5, 9.4 and 331.6 billion, of embeddings and of the rest.
       {"nemotron-4-15b", {15.7e9, 0.006}},
       {"nemotron-4-340b", {341.0e9, 0.0005}}};

@@ -180,19 +180,63 @@ TEST_CASE("every parameter's gradient is reduced once and stepped once") {
   }
 }
 
-TEST_CASE("parts of layers that are not divided are recomputed as the scenario says") {
+TEST_CASE("parts of a layer that runs again as a whole run a third time") {
   const model::Graph graph = model::gpt(small_gpt);
   const Program program =
       lowered(graph, coshard(2, 2, R"(, "coshard_layers": 2, "recompute": "full")"));
   const auto again = [](const Block& block) {
     return std::ranges::count_if(block.tasks, &Task::recomputed);
   };
+  const Program alone = lowered(graph, coshard(2, 2, R"(, "coshard_layers": 2)"));
   // Of 21 forward operators 13 are of attention and MLP; each stands there twice.
   CHECK(graph.segments[1].forward.size() == 21);
-  CHECK(again(block_of(program, 1, CellPass::backward)) == 2 * 13);
-  CHECK(again(block_of(program, 2, CellPass::backward)) == 2 * 13);
-  CHECK(again(block_of(program, 3, CellPass::backward)) == 21);
-  CHECK(again(block_of(program, 4, CellPass::backward)) == 21);
+  std::map<int, std::vector<const Block*>> backward;  // by segment
+  for (const program::Call& call : program.sequences[0].calls) {
+    if (call.cell.pass == CellPass::backward && !lowering::ends_iteration(program, call))
+      backward[call.segment].push_back(&program.blocks[call.block]);
+  }
+  for (const int layer : {1, 2}) {
+    REQUIRE(backward[layer].size() == 2);
+    const Block& second = *backward[layer][0];
+    const Block& gradients = *backward[layer][1];
+    const Block& first_alone = block_of(alone, layer, CellPass::forward);
+    CHECK(again(second) == static_cast<std::ptrdiff_t>(first_alone.tasks.size()));
+    CHECK(again(gradients) == 2 * 13);
+    // The first run keeps the layer's input, which the embeddings left or the layer before; the
+    // second what the parts' layer keeps by itself.
+    const Block& first = block_of(program, layer, CellPass::forward);
+    CHECK(left_by(first, Category::checkpoints) == Bytes{2 * sbh});
+    CHECK(left_by(first, Category::activations) == 0_B);
+    CHECK(left_by(second, Category::activations) + left_by(second, Category::checkpoints) ==
+          Bytes{(10 - 2) * sbh});
+  }
+  for (const int layer : {3, 4}) {
+    REQUIRE(backward[layer].size() == 1);
+    CHECK(again(*backward[layer][0]) == 21);
+  }
+}
+
+TEST_CASE("what parts read may be dropped, too: then it is computed before the first of them") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const Program program =
+      lowered(graph, coshard(2, 4, R"(, "recompute": {"operators": ["layers.*.input_norm",
+                                              "layers.*.mlp_norm"], "results": "dropped"})"));
+  // Less 4sbh of the norms' results: the input, the sum between attention and MLP, two masks.
+  const Block& forward = block_of(program, 2, CellPass::forward);
+  CHECK(left_by(forward, Category::activations) == Bytes{2 * sbh});
+  CHECK(left_by(forward, Category::checkpoints) == Bytes{4 * sbh});
+  CHECK(left_by(forward, Category::statistics) == 0_B);
+  const Block& backward = block_of(program, 2, CellPass::backward);
+  const auto place = [&](const std::string& name) {
+    const auto found = std::ranges::find(backward.tasks, name, &Task::name);
+    REQUIRE(found != backward.tasks.end());
+    CHECK(std::ranges::count(backward.tasks, name, &Task::name) == 1);
+    return found - backward.tasks.begin();
+  };
+  CHECK(place("mlp_norm again") < place("mlp.fc1.part3 again"));
+  CHECK(place("mlp.fc1.part3 again") < place("mlp.fc1.part0 again"));
+  CHECK(place("mlp.fc1.part0 again") < place("input_norm again"));
+  CHECK(place("input_norm again") < place("attention.qkv.part1 again"));
 }
 
 TEST_CASE("parts that do not come out even are refused where they stand") {

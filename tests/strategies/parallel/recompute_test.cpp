@@ -155,9 +155,12 @@ TEST_CASE(
 TEST_CASE("an operator is recomputed in one group, and a group is of one segment") {
   const model::Graph graph = model::gpt(small_gpt);
   Plan plan(graph);
-  plan.recompute(graph.segments[1].forward);
-  CHECK_THAT(lowering::refusal([&] { plan.recompute({graph.segments[1].forward.back()}); }),
-             ContainsSubstring("every operator in one recomputed group"));
+  const std::vector<model::OpId>& layer = graph.segments[1].forward;
+  plan.recompute(layer);
+  plan.recompute({layer.back()});  // a part of a layer that runs again as a whole
+  for (const auto& again : {layer, {layer[3], layer.back()}})
+    CHECK_THAT(lowering::refusal([&] { plan.recompute(again); }),
+               ContainsSubstring("every operator in one recomputed group"));
   CHECK_THAT(lowering::refusal([&] {
                plan.recompute({graph.segments[2].forward.front(), graph.segments[3].forward[0]});
              }),
