@@ -97,7 +97,7 @@ Format<T> choice(std::vector<std::pair<std::string, T>> known) {
 template <typename T, typename Element>
 Format<std::vector<T>> list_of(const Format<Element>& element, int least = 0) {
   return {{Json::object().set("type", "array").set("items", element.schema).set("minItems", least),
-           "list: " + element.words},
+           "list: " + element.words, element.keys},
           [=](const JsonReader& reader) {
             std::vector<T> all;
             for (const JsonReader& one : reader.elements())

@@ -10,6 +10,7 @@
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
 #include "commands/outputs.hpp"
+#include "model/written/form.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"
@@ -17,12 +18,20 @@
 namespace stratagem::commands {
 namespace {
 
+std::string model_text(const study::Run& run) {
+  const auto one = study::graph_of_batch(run, 1), two = study::graph_of_batch(run, 2);
+  return model::written(*one, *two);
+}
+
 int run_explain(const std::vector<std::string>& line) {
   Options options("stratagem explain",
                   "Print what a run's strategy does, as op-trans, op-assign and op-order.");
   options.text("scenario", "scenario file");
   options.text("run", "the run to explain (default: the first)", "");
   options.text("as-plan", "write a plan file, for \"plan\" in place of \"strategy\"");
+  options.text(
+      "as-model",
+      "write the model as data, for \"model\": {\"family\": \"operators\", \"file\": ...}");
   add_settings(options);
   options.positional({"scenario"}, "SCENARIO");
   const Arguments asked(options, line);
@@ -32,6 +41,7 @@ int run_explain(const std::vector<std::string>& line) {
   const strategies::Plan plan = study::plan_of(run);
   std::vector<Output> outputs;
   if (asked.has("as-plan")) outputs.push_back({asked.text("as-plan"), strategies::file_text(plan)});
+  if (asked.has("as-model")) outputs.push_back({asked.text("as-model"), model_text(run)});
   check_outputs(outputs, files_of(scenario));
   fmt::print(for_people(outputs), "{}", report::explain(run, plan));
   write_below(outputs);

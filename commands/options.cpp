@@ -10,6 +10,7 @@
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "cost/rule_kinds.hpp"
+#include "model/written/form.hpp"
 #include "model/zoo/all.hpp"
 #include "search/space.hpp"
 #include "strategies/parallel/all.hpp"
@@ -40,6 +41,9 @@ std::vector<Part> parts() {
     all[1].table += "`" + family.name + "`: " + family.summary + "\n\n" + table + "\n";
     all.push_back({family.name, schema_of(family.options, family.summary), table});
   }
+  const auto file = model::written_options();
+  const std::vector<OptionText> keys(file.begin(), file.end());
+  all.push_back({"model-file", schema_of(keys, "A model as data."), table_of(keys)});
   return all;
 }
 

@@ -13,6 +13,11 @@
 namespace stratagem::model {
 namespace {
 
+/// Of a text that is not of the grammar.
+void wants(bool held, const char* what) {
+  if (!held) throw InputError("", "", what, "");
+}
+
 struct Parser {
   std::string_view rest;
   std::set<std::string> reductions;  ///< identifiers that carried a `+`
@@ -35,7 +40,7 @@ struct Parser {
            (std::isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
       ++length;
     }
-    expects(length > 0, "an annotation names its dimensions with letters and digits");
+    wants(length > 0, "an annotation names its dimensions with letters and digits");
     term.identifiers.emplace_back(rest.substr(0, length));
     rest.remove_prefix(length);
     bool frozen = false;
@@ -56,7 +61,7 @@ struct Parser {
       return result;
     }
     while (!take(')')) identifier(result);
-    expects(!result.identifiers.empty(), "a fused dimension names at least one identifier");
+    wants(!result.identifiers.empty(), "a fused dimension names at least one identifier");
     return result;
   }
 
@@ -87,12 +92,12 @@ Annotation parsed(std::string_view text) {
   Annotation annotation{.text = std::string(text), .reductions = {}, .inputs = {}, .outputs = {}};
   Parser parser{.rest = text, .reductions = {}};
   annotation.inputs = parser.tensors(false);
-  expects(parser.rest.starts_with("->"), "an annotation has an arrow between inputs and outputs");
+  wants(parser.rest.starts_with("->"), "an annotation has an arrow between inputs and outputs");
   parser.rest.remove_prefix(2);
   annotation.outputs = parser.tensors(true);
   for (const std::string& identifier : parser.reductions) {
-    expects(!names(annotation.outputs, identifier),
-            "a `+` stands only on identifiers that no output names");
+    wants(!names(annotation.outputs, identifier),
+          "a `+` stands only on identifiers that no output names");
   }
   annotation.reductions.assign(parser.reductions.begin(), parser.reductions.end());
   return annotation;
@@ -100,7 +105,7 @@ Annotation parsed(std::string_view text) {
 
 }  // namespace
 
-SharedAnnotation parse_annotation(std::string_view text) {
+SharedAnnotation read_annotation(std::string_view text) {
   static std::map<std::string, SharedAnnotation, std::less<>> known;
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
@@ -108,6 +113,14 @@ SharedAnnotation parse_annotation(std::string_view text) {
   if (found != known.end()) return found->second;
   const auto annotation = std::make_shared<const Annotation>(parsed(text));
   return known.emplace(text, annotation).first->second;
+}
+
+SharedAnnotation parse_annotation(std::string_view text) {
+  try {
+    return read_annotation(text);
+  } catch (const InputError& error) {
+    throw BrokenPromise(error.expected);
+  }
 }
 
 SharedAnnotation without_terms() {

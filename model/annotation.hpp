@@ -28,6 +28,10 @@ struct Annotation {
 /// Operators with equal texts share one: a deep network has few.
 using SharedAnnotation = std::shared_ptr<const Annotation>;
 
+/// The same of a user's text: throws InputError, without a path, for one that parse_annotation does
+/// not take.
+SharedAnnotation read_annotation(std::string_view text);
+
 /// Throws BrokenPromise for text that is not of the grammar, or that marks an identifier of an
 /// output with `+`. Of equal texts it is the same annotation.
 SharedAnnotation parse_annotation(std::string_view text);

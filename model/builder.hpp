@@ -24,6 +24,8 @@ class Builder {
            std::vector<TensorId> inputs, std::vector<TensorId> outputs,
            Combine combine = Combine::sum);
 
+  /// A parameter that is not trained.
+  void freeze(TensorId parameter) { graph_.tensors[parameter].requires_grad = false; }
   /// See Operator::window.
   void set_window(OpId attention, std::int64_t window);
   /// See Operator::image.

@@ -38,6 +38,8 @@ struct OperatorKind {
   /// Its operators of which stacks may say something. F: forward, B: gradients of activations, W:
   /// gradients of weights.
   std::string_view passes;
+  /// How many tensors it reads and writes, "1-2>1"; "": a model does not say it.
+  std::string_view operands;
   std::vector<GradientRule> gradients = {};
   std::string_view in_stacks = {};  ///< the kind by whose name stacks call it; "": its own
 };

@@ -184,6 +184,16 @@ std::shared_ptr<const model::Graph> read_model(const JsonReader& reader, std::in
   }
 }
 
+}  // namespace
+
+std::shared_ptr<const model::Graph> graph_of_batch(const Run& run, std::int64_t batch) {
+  const JsonReader settings =
+      JsonReader::from_text(run.resolved.text(), run.origin.file, run.origin.path);
+  return read_model(model::with_preset(settings.at("model")), batch, cost::precision_named("fp16"));
+}
+
+namespace {
+
 bool has_constants(const cost::Profile& profile, const cost::Precision& precision) {
   return std::ranges::all_of(std::array{precision.values, precision.products}, [&](auto type) {
     const std::string key = model::to_text(type);
@@ -404,6 +414,8 @@ std::vector<std::string> files_named(const JsonReader& reader, bool with_profile
   if (chosen(cluster, "preset", "node") == "node")
     files.push_back(file_of(cluster.at("node"), "nodes"));
   if (plan_replaces_strategy(reader)) files.push_back(file_of(reader.at("plan"), "plans"));
+  const std::vector<std::string> of_model = model::files_of(reader.at("model"));
+  files.insert(files.end(), of_model.begin(), of_model.end());
   return files;
 }
 

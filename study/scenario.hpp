@@ -24,6 +24,9 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 /// of them is among what they assume.
 Scenario read_scenario(const std::string& file, const std::vector<KeyValues>& changes);
 
+/// The model of a run for so many samples, in fp16.
+std::shared_ptr<const model::Graph> graph_of_batch(const Run& run, std::int64_t batch);
+
 /// A run of settings, an object as in a scenario, over a scenario's defaults. Throws InputError for
 /// what is wrong with the form of either; where settings cannot go together, Run::refused says so.
 /// `resolved` is not set. Keys of the defaults that nobody asks for are for their owner to refuse.

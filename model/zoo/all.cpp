@@ -106,7 +106,8 @@ STRATAGEM_TABLE(families, Family,
     t5_family,
     vit_family,
     swin_family,
-    evoformer_family)
+    evoformer_family,
+    written_family)
 // clang-format on
 
 Json schema_of_models() {

@@ -40,6 +40,9 @@ struct Family {
       build;
 };
 
+/// The files that a model object names.
+std::vector<std::string> files_of(const JsonReader& config);
+
 /// All families, in the order in which --help lists them.
 const std::vector<Family>& families();
 /// The schema of a model object, of whatever family.
@@ -47,6 +50,14 @@ Json schema_of_models();
 
 /// The family with the keys "lora" and "frozen": its models may leave parameters as they are.
 Family trained_in_part(Family family);
+
+/// The graph with gradients held, and linear layers multiplied, in their types.
+inline Graph in_types(Graph graph, const NumberTypes& types) {
+  if (are_cast(types.values, types.products))
+    graph = cast_products(std::move(graph), types.products);
+  hold_gradients_in(graph, types.gradients);
+  return graph;
+}
 
 /// A family whose configurations are read by their options, completed and checked (if `complete` is
 /// not null), and built.
@@ -63,13 +74,7 @@ Family family_of(const std::string& name, const std::string& summary,
        [=](const JsonReader& reader, std::int64_t batch, const NumberTypes& types) {
          Config config = read_object(options, reader, Config{.batch = batch, .type = types.values});
          if (complete != nullptr) complete(config, reader);
-         return built->of({config, types}, [&] {
-           Graph graph = build(config);
-           if (are_cast(types.values, types.products))
-             graph = cast_products(std::move(graph), types.products);
-           hold_gradients_in(graph, types.gradients);
-           return graph;
-         });
+         return built->of({config, types}, [&] { return in_types(build(config), types); });
        }});
 }
 

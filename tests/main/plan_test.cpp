@@ -125,6 +125,30 @@ TEST_CASE("a plan of the scenario's own hides the strategy of its defaults") {
       StartsWith("a.json: /runs/1/strategy: expected tensor x context x dap x data x pipeline"));
 }
 
+TEST_CASE("a model written as data gives the same report, and errors that say where it is wrong") {
+  const TemporaryFolder folder;
+  folder.write("a.json", scenario("4", "8", R"("strategy": {"tensor": 2, "pipeline": 2})"));
+  REQUIRE(run("simulate a.json --json out.json", folder).exit == 0);
+  const std::string report = without_settings(folder.read("out.json"));
+  REQUIRE(run("explain a.json --as-model m.json", folder).exit == 0);
+  std::string text = folder.read("a.json");
+  const std::size_t at = text.find("\"model\": {"), end = text.find('}', at);
+  REQUIRE(end != std::string::npos);
+  text.replace(at, end + 1 - at, R"("model": {"family": "operators", "file": "m.json"})");
+  folder.write("a.json", text);
+  const Ran ran = run("simulate a.json --json out.json", folder);
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  CHECK(without_settings(folder.read("out.json")) == report);
+  std::string file = folder.read("m.json");
+  file.replace(file.find("\"gelu\""), 6, "\"gelo\"");
+  folder.write("m.json", file);
+  const Ran wrong = run("simulate a.json", folder);
+  CHECK(wrong.exit == 1);
+  CHECK_THAT(wrong.err, ContainsSubstring("m.json: /segments/1/operators/") &&
+                            ContainsSubstring("/kind: expected one of"));
+}
+
 TEST_CASE("`order` writes a plan that simulates as it says, and says where there is none") {
   const TemporaryFolder folder;
   const std::string strategy = R"("strategy": {"pipeline": 4, "schedule": "gpipe"})";

@@ -1,0 +1,261 @@
+// Builds a graph of what a model's file says, and refuses what no graph can be made of.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "model/builder.hpp"
+#include "model/operator_kinds.hpp"
+#include "model/written/form.hpp"
+
+namespace stratagem::model {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& expected,
+                       const std::string& found) {
+  throw InputError("", path, expected, found);
+}
+
+std::string place(const std::string& list, std::size_t number) {
+  return "/" + list + "/" + std::to_string(number);
+}
+
+/// Refuses numbers of operands that a kind does not have: "3-4" of "3-4>2".
+void check_count(std::string_view range, std::size_t found, const std::string& path,
+                 const std::string& what) {
+  const std::size_t dash = range.find('-');
+  const auto least = std::stoul(std::string(range.substr(0, dash)));
+  const auto most =
+      dash == std::string_view::npos ? least : std::stoul(std::string(range.substr(dash + 1)));
+  if (found < least || found > most)
+    fail(path, std::string(range) + " tensors, as " + what, std::to_string(found));
+}
+
+/// Sizes of an operator's identifiers, as its operands have them.
+class Sizes {
+ public:
+  explicit Sizes(std::string path) : path_(std::move(path)) {}
+
+  void note(const std::vector<Term>& terms, const Tensor& tensor) {
+    if (terms.empty() || terms.size() != tensor.shape.size())
+      fail(path_,
+           "an annotation that names every dimension of " + tensor.name + ", of which it has " +
+               std::to_string(tensor.shape.size()),
+           std::to_string(terms.size()) + " names");
+    for (std::size_t d = 0; d < terms.size(); ++d) {
+      const std::string& name = terms[d].identifiers.front();
+      if (terms[d].identifiers.size() > 1) {
+        fused_.emplace_back(name, tensor.shape[d]);
+        continue;
+      }
+      const auto [known, fresh] = sizes_.emplace(name, tensor.shape[d]);
+      if (!fresh && known->second != tensor.shape[d])
+        fail(path_, "operands of which `" + name + "` has one size",
+             sizes(known->second, tensor.shape[d]));
+    }
+  }
+
+  /// Dimensions that begin with an identifier are multiples of it.
+  void check_fused() const {
+    for (const auto& [name, size] : fused_) {
+      const auto known = sizes_.find(name);
+      if (known != sizes_.end() && size % known->second != 0)
+        fail(path_, "dimensions that `" + name + "` divides", sizes(known->second, size));
+    }
+  }
+
+ private:
+  static std::string sizes(std::int64_t one, std::int64_t other) {
+    return std::to_string(one) + " and " + std::to_string(other);
+  }
+
+  std::string path_;
+  std::map<std::string, std::int64_t> sizes_;
+  std::vector<std::pair<std::string, std::int64_t>> fused_;
+};
+
+class WrittenGraph {
+ public:
+  WrittenGraph(const WrittenModel& model, std::int64_t batch, DataType values)
+      : m_(model), batch_(batch), values_(values), build_("operators") {}
+
+  Graph build() && {
+    for (std::size_t i = 0; i < m_.segments.size(); ++i) {
+      const WrittenSegment& segment = m_.segments[i];
+      if (segment.repeat == 0 && !segment.takes.empty())
+        fail(place("segments", i) + "/takes", "repeat beside it", "");
+      turn_before_.clear();
+      for (std::int64_t turn = 0; turn < std::max<std::int64_t>(1, segment.repeat); ++turn)
+        add_turn(segment, place("segments", i), turn);
+    }
+    for (const auto& [id, path] : path_of_) {
+      const Role role = build_[id].role;
+      if (role != Role::input && role != Role::parameter && !written_.contains(id))
+        fail(path, "a tensor that an operator writes", build_[id].name);
+    }
+    return finished();
+  }
+
+ private:
+  using Names = std::map<std::string, TensorId>;
+
+  void add_turn(const WrittenSegment& segment, const std::string& path, std::int64_t turn) {
+    const std::string name =
+        segment.name + (segment.repeat > 0 ? "." + std::to_string(segment.first + turn) : "");
+    if (segment.name.empty() || !segments_.insert(name).second)
+      fail(path + "/name", "a name that no segment before it has", name);
+    build_.begin_segment(name);
+    here_.clear();
+    own_.clear();
+    for (std::size_t t = 0; t < segment.takes.size(); ++t)
+      take(segment.takes[t], path + place("takes", t), turn);
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t)
+      add_tensor(segment.tensors[t], path + place("tensors", t), name);
+    for (std::size_t o = 0; o < segment.operators.size(); ++o)
+      add_operator(segment.operators[o], path + place("operators", o));
+    turn_before_ = own_;
+  }
+
+  void take(const WrittenTaking& taking, const std::string& path, std::int64_t turn) {
+    const Names& known = turn == 0 ? all_ : turn_before_;
+    const std::string& wanted = turn == 0 ? taking.from : taking.then;
+    const auto found = known.find(wanted);
+    if (found == known.end())
+      fail(path + (turn == 0 ? "/from" : "/then"),
+           turn == 0 ? "a tensor of a segment before it, in full" : "a tensor of the segment",
+           wanted);
+    if (!here_.emplace(taking.name, found->second).second)
+      fail(path + "/name", "a name that nothing else has", taking.name);
+  }
+
+  void add_tensor(const WrittenTensor& tensor, const std::string& path,
+                  const std::string& segment) {
+    std::vector<std::int64_t> shape;
+    for (const WrittenSize& size : tensor.shape)
+      shape.push_back(size.each_sample ? size.size * batch_ : size.size);
+    const TensorId id = build_.tensor(tensor.name, std::move(shape), tensor.type.value_or(values_),
+                                      tensor.role, tensor.filled);
+    if (tensor.frozen && tensor.role != Role::parameter)
+      fail(path + "/frozen", "the role parameter beside it", "");
+    if (tensor.frozen) build_.freeze(id);
+    if (tensor.name.empty() || !here_.emplace(tensor.name, id).second)
+      fail(path + "/name", "a name that no tensor of the segment has", tensor.name);
+    own_.emplace(tensor.name, id);
+    all_.emplace(segment + "." + tensor.name, id);
+    path_of_.emplace(id, path);
+  }
+
+  [[nodiscard]] TensorId read(const std::string& name, const std::string& path) const {
+    const auto here = here_.find(name);
+    const auto known = here != here_.end() ? here : all_.find(name);
+    if (here == here_.end() && known == all_.end())
+      fail(path, "a tensor of the segment, or one of a segment before it, in full", name);
+    const Role role = build_[known->second].role;
+    if (role != Role::input && role != Role::parameter && !written_.contains(known->second))
+      fail(path, "a tensor that an operator before this one writes", name);
+    return known->second;
+  }
+
+  TensorId write(const std::string& name, const std::string& path) {
+    const auto own = own_.find(name);
+    if (own == own_.end()) fail(path, "a tensor of the segment", name);
+    const Role role = build_[own->second].role;
+    if (role == Role::input || role == Role::parameter)
+      fail(path, "a tensor that is neither an input nor a parameter", name);
+    if (!written_.insert(own->second).second)
+      fail(path, "a tensor that no other operator writes", name);
+    return own->second;
+  }
+
+  void add_operator(const WrittenOperator& op, const std::string& path) {
+    const OpKind kind = operator_named(op.kind);
+    const SharedAnnotation annotation = annotation_of(op, path);
+    std::vector<TensorId> inputs, outputs;
+    for (std::size_t i = 0; i < op.reads.size(); ++i)
+      inputs.push_back(read(op.reads[i], path + place("reads", i)));
+    for (std::size_t i = 0; i < op.writes.size(); ++i)
+      outputs.push_back(write(op.writes[i], path + place("writes", i)));
+    Sizes sizes(path + "/annotation");
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      sizes.note(annotation->inputs[i], build_[inputs[i]]);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      sizes.note(annotation->outputs[i], build_[outputs[i]]);
+    sizes.check_fused();
+    const OpId id =
+        build_.add(kind, op.name, op.annotation, std::move(inputs), std::move(outputs), op.combine);
+    build_.set_window(id, op.window);
+    build_.set_image(id, {.rows = op.image_rows, .side = op.window_side});
+  }
+
+  /// The annotation of an operator that has as many operands as its kind and its annotation.
+  static SharedAnnotation annotation_of(const WrittenOperator& op, const std::string& path) {
+    const OperatorKind& row = row_of(operator_named(op.kind));
+    const std::size_t arrow = row.operands.find('>');
+    check_count(row.operands.substr(0, arrow), op.reads.size(), path + "/reads",
+                op.kind + " reads");
+    check_count(row.operands.substr(arrow + 1), op.writes.size(), path + "/writes",
+                op.kind + " writes");
+    SharedAnnotation annotation;
+    try {
+      annotation = read_annotation(op.annotation);
+    } catch (const InputError& error) {
+      fail(path + "/annotation", error.expected, op.annotation);
+    }
+    if (annotation->inputs.size() != op.reads.size() ||
+        annotation->outputs.size() != op.writes.size())
+      fail(path + "/annotation", "one group of dimensions for each tensor", op.annotation);
+    return annotation;
+  }
+
+  Graph finished() {
+    const auto loss = all_.find(m_.loss);
+    if (loss == all_.end() || build_[loss->second].role != Role::activation)
+      fail("/loss", "an activation, in full", m_.loss);
+    Graph graph = std::move(build_).finish(loss->second);
+    for (const auto& [id, path] : path_of_) {
+      const Tensor& tensor = graph.tensors[id];
+      if (tensor.role == Role::parameter && tensor.requires_grad && graph.gradient_of[id] < 0)
+        fail(path, "a parameter that the loss depends on, or \"frozen\": true", tensor.name);
+    }
+    graph.sample_tokens = m_.tokens;
+    graph.forward_repeats = static_cast<int>(m_.passes);
+    for (std::size_t i = 0; i < m_.recycled.size(); ++i)
+      graph.recycled.push_back(recycled(graph, m_.recycled[i], place("recycled", i)));
+    return graph;
+  }
+
+  [[nodiscard]] std::pair<TensorId, TensorId> recycled(const Graph& graph,
+                                                       const WrittenTaking& pair,
+                                                       const std::string& path) const {
+    const auto from = all_.find(pair.from), then = all_.find(pair.then);
+    if (from == all_.end()) fail(path + "/from", "a tensor, in full", pair.from);
+    if (then == all_.end() || graph.tensors[then->second].role != Role::input)
+      fail(path + "/then", "an input, in full", pair.then);
+    if (graph.tensors[from->second].shape != graph.tensors[then->second].shape)
+      fail(path, "two tensors of one shape", pair.from + " and " + pair.then);
+    return {from->second, then->second};
+  }
+
+  const WrittenModel& m_;
+  std::int64_t batch_;
+  DataType values_;
+  Builder build_;
+  std::set<std::string> segments_;
+  Names all_;          ///< in full
+  Names own_;          ///< tensors of the segment
+  Names here_;         ///< the same, and what it takes
+  Names turn_before_;  ///< tensors of the turn before
+  std::set<TensorId> written_;
+  std::map<TensorId, std::string> path_of_;
+};
+
+}  // namespace
+
+Graph graph_of(const WrittenModel& model, std::int64_t batch, DataType values) {
+  return WrittenGraph(model, batch, values).build();
+}
+
+}  // namespace stratagem::model

@@ -1,0 +1,293 @@
+// Models as data: what is printed of a model gives the same program, and what is wrong with a file
+// is told where it stands.
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "base/input_error.hpp"
+#include "model/adapters.hpp"
+#include "model/freeze.hpp"
+#include "model/written/form.hpp"
+#include "model/zoo/bert.hpp"
+#include "model/zoo/evoformer.hpp"
+#include "model/zoo/llama.hpp"
+#include "model/zoo/swin.hpp"
+#include "model/zoo/t5.hpp"
+#include "model/zoo/vit.hpp"
+#include "tests/catch.hpp"
+#include "tests/lowering/lowered.hpp"
+
+namespace stratagem::lowering::written_test {
+namespace {
+
+model::Graph reread(const std::string& text, std::int64_t batch) {
+  const JsonReader file = JsonReader::from_text(text, "model.json");
+  return model::graph_of(model::read_written(file), batch, model::DataType::fp16);
+}
+
+/// Graphs of a model by the samples of a micro-batch.
+using OfBatch = std::function<model::Graph(std::int64_t batch)>;
+
+const std::map<std::string, OfBatch>& models() {
+  static const std::map<std::string, OfBatch> all = {
+      {"gpt",
+       [](std::int64_t batch) {
+         model::GptConfig c = small_gpt;
+         c.batch = batch;
+         return model::gpt(c);
+       }},
+      {"experts",
+       [](std::int64_t batch) {
+         model::GptConfig c = small_gpt;
+         c.batch = batch;
+         c.experts = {.count = 4, .per_token = 2, .every = 2};
+         return model::gpt(c);
+       }},
+      {"windows",
+       [](std::int64_t batch) {
+         model::LlamaConfig c{4, 48, 8, 4, 96, 20, 112, batch};
+         c.type = model::DataType::fp16;
+         c.variant.sight = {.window = 7, .full_every = 2, .sinks = true};
+         return model::llama(c);
+       }},
+      {"latent",
+       [](std::int64_t batch) {
+         model::LlamaConfig c{4, 48, 8, 8, 96, 20, 112, batch};
+         c.type = model::DataType::fp16;
+         c.variant.head_width = 6;
+         c.variant.latent = {.key_rank = 8, .query_rank = 12, .rotary = 2, .values = 4};
+         c.experts = {.count = 4,
+                      .per_token = 2,
+                      .plain = 1,
+                      .width = 12,
+                      .shared = 1,
+                      .router = model::Router::sigmoid,
+                      .router_bias = true,
+                      .weighing = model::Weighing::activation};
+         return model::llama(c);
+       }},
+      {"bert",
+       [](std::int64_t batch) {
+         return model::bert({.layers = 4,
+                             .hidden = 48,
+                             .heads = 8,
+                             .sequence = 20,
+                             .vocabulary = 112,
+                             .batch = batch});
+       }},
+      {"t5",
+       [](std::int64_t batch) {
+         model::T5Config c;
+         c.layers = c.decoder_layers = 2;
+         c.hidden = 48;
+         c.heads = 8;
+         c.intermediate = 96;
+         c.sequence = 20;
+         c.decoder_sequence = 12;
+         c.vocabulary = 112;
+         c.batch = batch;
+         c.type = model::DataType::fp16;
+         return model::t5(c);
+       }},
+      {"evoformer",
+       [](std::int64_t batch) {
+         model::EvoformerConfig c;
+         c.layers = 4;
+         c.msa_rows = 8;
+         c.residues = 16;
+         c.batch = batch;
+         c.type = model::DataType::fp16;
+         return model::evoformer(c);
+       }},
+      {"vit",
+       [](std::int64_t batch) {
+         return model::vit({.layers = 4,
+                            .hidden = 16,
+                            .heads = 4,
+                            .batch = batch,
+                            .images = {.size = 12, .patch = 4, .classes = 6}});
+       }},
+      {"swin",
+       [](std::int64_t batch) {
+         return model::swin({.depths = {2, 3, 1},
+                             .hidden = 8,
+                             .heads = 4,
+                             .batch = batch,
+                             .images = {.size = 16, .patch = 2, .classes = 6},
+                             .window = 2});
+       }},
+      {"adapters",
+       [](std::int64_t batch) {
+         model::GptConfig c = small_gpt;
+         c.batch = batch;
+         return model::with_adapters(model::gpt(c), 4, [](const model::Tensor& weight) {
+           return weight.name.ends_with("qkv.weight");
+         });
+       }},
+  };
+  return all;
+}
+
+std::string text_of(const std::string& name) {
+  const OfBatch& build = models().at(name);
+  return model::written(build(1), build(2));
+}
+
+/// Lines of a text in an order of their own.
+std::string sorted(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  std::ranges::sort(lines);
+  std::string result;
+  for (const std::string& line : lines) result += line + "\n";
+  return result;
+}
+
+/// The first lines that differ; "" if none does.
+std::string difference(const std::string& one, const std::string& other) {
+  std::istringstream left(one), right(other);
+  std::string here, there;
+  while (std::getline(left, here)) {
+    if (!std::getline(right, there)) return "more: " + here;
+    if (here != there) return here + " / " + there;
+  }
+  return std::getline(right, there) ? "less: " + there : "";
+}
+
+TEST_CASE("what is printed of a model gives the same program") {
+  for (const auto& [name, build] : models()) {
+    const std::string text = text_of(name);
+    for (const std::string& strategy : {std::string("{}"), std::string(R"({"data": 2, "zero": 1})"),
+                                        std::string(R"({"tensor": 2})"),
+                                        std::string(R"({"pipeline": 2, "recompute": "full"})")}) {
+      if (name == "evoformer" && strategy.find("tensor") != std::string::npos) continue;
+      INFO(name << " " << strategy);
+      const model::Graph graph = build(4), again = reread(text, 4);
+      CHECK(model::parameter_count(again) == model::parameter_count(graph));
+      CHECK(model::step_flops(again) == model::step_flops(graph));
+      CHECK(again.sample_tokens == graph.sample_tokens);
+      std::string found = to_text(lowered(again, strategy, 2), again);
+      std::string expected = to_text(lowered(graph, strategy, 2), graph);
+      if (name == "adapters") {  // their parameters were made behind all others
+        found = sorted(found);
+        expected = sorted(expected);
+      }
+      CHECK(difference(found, expected) == "");
+    }
+  }
+}
+
+TEST_CASE("equal layers are printed once, however many there are") {
+  const auto layers = [](std::int64_t count) {
+    const auto build = [&](std::int64_t batch) {
+      model::GptConfig c = small_gpt;
+      c.layers = count;
+      c.batch = batch;
+      return model::gpt(c);
+    };
+    return model::written(build(1), build(2));
+  };
+  const std::string few = layers(4), many = layers(40);
+  CHECK(many.size() == few.size() + 2);  // 40 turns, and what the head reads of layers.39
+  CHECK(model::parameter_count(reread(many, 1)) == model::parameter_count(model::gpt([] {
+          model::GptConfig c = small_gpt;
+          c.layers = 40;
+          return c;
+        }())));
+}
+
+TEST_CASE("GPT-J as data has its parameters, and one all-reduce a layer and pass") {
+  // EleutherAI/gpt-j-6b on huggingface.co: 6,050,882,784, the bias of its head among them.
+  const JsonReader file = JsonReader::from_file("scenarios/models/gpt-j-6b.json");
+  const model::Graph graph = model::graph_of(model::read_written(file), 2, model::DataType::bf16);
+  CHECK(model::parameter_count(graph) == 6'050'882'784);
+  const program::Program program = lowered(graph, R"({"tensor": 4})");
+  for (const placement::CellPass pass :
+       {placement::CellPass::forward, placement::CellPass::backward})
+    CHECK(collectives(block_of(program, 1, pass)).size() == 1);
+}
+
+std::string refused(const std::string& text) {
+  try {
+    reread(text, 2);
+  } catch (const InputError& error) {
+    return error.path + ": expected " + error.expected + ", found " + error.found;
+  }
+  return "";
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+TEST_CASE("what is wrong with a model's file is told where it stands") {
+  const std::string text = text_of("gpt");
+  CHECK(refused(text) == "");
+  CHECK_THAT(refused(with(text, "b s, vocabulary+ h -> b s h", "b s, vocabulary+ h - b s h")),
+             StartsWith("/segments/0/operators/0/annotation: expected an annotation names its"));
+  CHECK_THAT(refused(with(text, "b s, vocabulary+ h -> b s h", "b s, vocabulary h -> b s h x")),
+             StartsWith("/segments/0/operators/0/annotation: expected an annotation that names "
+                        "every dimension of embedding.word_rows, of which it has 3, found 4"));
+  CHECK_THAT(refused(with(text, "[112,48]", "[112,50]")),
+             StartsWith("/segments/0/operators/0/annotation: expected operands of which `h` has "
+                        "one size, found 50 and 48"));
+  CHECK_THAT(refused(with(text, "\"reads\":[\"tokens\"", "\"reads\":[\"token\"")),
+             StartsWith("/segments/0/operators/0/reads/0: expected a tensor of the segment, or"));
+  CHECK_THAT(
+      refused(with(text, "\"kind\":\"embedding\"", "\"kind\":\"gelu\"")),
+      StartsWith("/segments/0/operators/0/reads: expected 1 tensors, as gelu reads, found 2"));
+  CHECK_THAT(refused(with(text, "\"loss\": \"head.loss\"", "\"loss\": \"head.los\"")),
+             StartsWith("/loss: expected an activation, in full, found head.los"));
+}
+
+/// Numbers, words and operands of a model's file, one of them changed.
+std::string spoiled(const std::string& text, std::mt19937& random) {
+  std::vector<std::pair<std::size_t, std::size_t>> words;  // first and length, of values in quotes
+  for (std::size_t at = text.find('"'); at != std::string::npos;) {
+    const std::size_t end = text.find('"', at + 1);
+    words.emplace_back(at, end + 1 - at);
+    at = text.find('"', end + 1);
+  }
+  const auto any = [&](std::size_t count) { return random() % count; };
+  std::string result = text;
+  const auto [at, length] = words[any(words.size())];
+  if (random() % 3 > 0) {
+    const auto [from, more] = words[any(words.size())];
+    return result.replace(at, length, text.substr(from, more));
+  }
+  std::vector<std::size_t> digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(text[i])) != 0) digits.push_back(i);
+  }
+  result[digits[any(digits.size())]] = static_cast<char>('1' + random() % 9);
+  return result;
+}
+
+TEST_CASE("a spoiled model's file is refused as input, or runs") {
+  std::mt19937 random(20261128);
+  int refusals = 0, runs = 0;
+  for (const char* name : {"gpt", "experts", "windows", "swin", "bert"}) {
+    const std::string text = text_of(name);
+    for (int i = 0; i < 300; ++i) {
+      const std::string wrong = spoiled(text, random);
+      INFO(name << " " << i);
+      try {
+        const model::Graph graph = reread(wrong, 2);
+        (void)lowered(graph, i % 2 == 0 ? "{}" : R"({"tensor": 2, "recompute": "selective"})", 2);
+        ++runs;
+      } catch (const InputError&) {
+        ++refusals;
+      } catch (const BrokenPromise& promise) {
+        FAIL_CHECK(promise.what() << "\n" << wrong);
+      }
+    }
+  }
+  CHECK(refusals > 500);
+  CHECK(runs > 50);
+}
+
+}  // namespace
+}  // namespace stratagem::lowering::written_test
