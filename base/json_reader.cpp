@@ -174,22 +174,43 @@ struct JsonReader::Layer {
     return {document, &member, child_path(path, key), borrowed};
   }
 
-  /// The layers merged into one value, the first winning.
-  static ordered_json merged(const std::vector<Layer>& layers) {
-    ordered_json result = *layers.front().value;
-    for (const Layer& layer : layers) merge(result, *layer.value);
-    return result;
-  }
-
-  static void merge(ordered_json& into, const ordered_json& defaults) {
-    if (!into.is_object() || !defaults.is_object()) return;
-    for (const auto& [key, member] : defaults.items()) {
-      if (into.contains(key)) {
-        merge(into[key], member);
-      } else {
-        into[key] = member;
+  /// Values of one place merged into one, as `find` sees their members.
+  static ordered_json merged(const std::vector<const ordered_json*>& values) {
+    if (!values.front()->is_object()) return *values.front();
+    ordered_json result = ordered_json::object();
+    for (const ordered_json* value : values) {
+      for (const auto& [key, member] : value->items()) {
+        if (result.contains(key)) continue;
+        const std::vector<const ordered_json*> of_key = members(values, key);
+        if (!of_key.empty()) result[key] = merged(of_key);
       }
     }
+    return result;
+  }
+  static ordered_json merged(const std::vector<Layer>& layers) {
+    std::vector<const ordered_json*> values;
+    for (const Layer& layer : layers) values.push_back(layer.value);
+    return merged(values);
+  }
+
+ private:
+  /// What objects have under a key: only objects are merged; anything else hides what lies below
+  /// it, and null takes it away.
+  static std::vector<const ordered_json*> members(const std::vector<const ordered_json*>& objects,
+                                                  const std::string& key) {
+    std::vector<const ordered_json*> found;
+    bool hides = false;
+    for (const ordered_json* object : objects) {
+      const auto member = object->find(key);
+      if (member == object->end()) continue;
+      if (found.empty() || (found.back()->is_object() && member->is_object())) {
+        found.push_back(&*member);
+      } else {
+        hides = true;
+      }
+    }
+    if (hides && found.front()->is_null()) found.clear();
+    return found;
   }
 };
 
@@ -253,16 +274,18 @@ JsonReader JsonReader::at(std::string_view key) const {
 std::optional<JsonReader> JsonReader::find(std::string_view key) const {
   if (!is_object()) malformed(*this, "an object");
   std::vector<Layer> found;
+  bool hides = false;
   for (const Layer& layer : layers_) {
     // Asked for in every layer, so that a default that every run overrides is still a known key.
     layer.document->ask(*layer.value, key);
     const auto member = layer.value->find(std::string(key));
     if (member == layer.value->end()) continue;
-    // Only objects are layered; anything else hides what lies below it.
+    // Only objects are layered; anything else hides what lies below it, and null takes it away.
     const bool hidden = !found.empty() && !(found.back().value->is_object() && member->is_object());
+    hides = hides || hidden;
     if (!hidden) found.push_back(layer.child(*member, key));
   }
-  if (found.empty()) return std::nullopt;
+  if (found.empty() || (hides && found.front().value->is_null())) return std::nullopt;
   return JsonReader(std::move(found));
 }
 
@@ -272,7 +295,8 @@ std::vector<std::string> JsonReader::keys() const {
   for (const Layer& layer : layers_) {
     for (const auto& [key, member] : layer.value->items()) {
       layer.document->ask(*layer.value, key);
-      if (std::find(result.begin(), result.end(), key) == result.end()) result.push_back(key);
+      const bool known = std::find(result.begin(), result.end(), key) != result.end();
+      if (!known && has(key)) result.push_back(key);
     }
   }
   return result;

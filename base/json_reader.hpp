@@ -20,7 +20,7 @@ namespace stratagem {
 /// A reader may stand on several layers of objects: a key is taken from the first layer that has
 /// it, and errors name the place where the value was found. Where several layers hold an object
 /// under the same key, the child is layered too, so a run overrides single fields of the scenario's
-/// defaults.
+/// defaults. null hides what the layers below have under the key, as if nobody had it.
 ///
 /// Objects remember which keys were asked for, over all copies of the reader. `finish` throws
 /// InputError for the first key (in the order of the file) that was never asked for, naming the

@@ -90,7 +90,6 @@ constexpr Missing missing[] = {
     Missing{"no-rope-fusion", "the stack says what is fused"},
     Missing{"cuda-graph*", "launches are counted as without graphs"},
     Missing{"use-megatron-fsdp", "say it as \"zero\": 3"},
-    Missing{"decoder-*-pipeline-num-layers", "say it as \"layers_per_stage\""},
 };
 
 /// What each of `--recompute-modules` runs again, by CheckpointWithoutOutput. Not there: whole MLPs
@@ -159,8 +158,35 @@ class Megatron {
     const auto layers =
         words_.number(words_.has("num-layers") ? "num-layers" : "decoder-num-layers");
     if (each) chunks = std::max(1, layers.value_or(1) / (pipeline * *each));
-    if (chunks && *chunks > 1 && pipeline > 1)
+    if (pipeline == 1) return;
+    if (chunks && *chunks > 1)
       settings_.strategy.set("schedule", "interleaved").set("chunks", *chunks);
+    read_uneven_stages(pipeline, chunks.value_or(1), layers.value_or(0));
+  }
+
+  /// Stages of unequally many layers: the first or the last rank has so many, or embedding and loss
+  /// count as a layer each. All other ranks have equally many, and of a rank all chunks. Source:
+  /// Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build.
+  void read_uneven_stages(int ranks, int chunks, int layers) {
+    const auto first = words_.number("decoder-first-pipeline-num-layers");
+    const auto last = words_.number("decoder-last-pipeline-num-layers");
+    const int embedding = words_.flag("account-for-embedding-in-pipeline-split") ? 1 : 0;
+    const int loss = words_.flag("account-for-loss-in-pipeline-split") ? 1 : 0;
+    if (!first && !last && embedding + loss == 0) return;
+    const int others = ranks - (first ? 1 : 0) - (last ? 1 : 0);
+    const int rest = layers + embedding + loss - first.value_or(0) - last.value_or(0);
+    std::vector<int> of_rank(ranks, others > 0 ? rest / others : 0);
+    if (first) of_rank.front() = *first;
+    if (last) of_rank.back() = *last;
+    const bool even = std::ranges::all_of(of_rank, [&](int one) { return one % chunks == 0; });
+    if (rest < 0 || rest != others * (others > 0 ? rest / others : 0) || !even)
+      return leave_out("decoder-*-pipeline-num-layers", "the layers do not come out even");
+    Json stages = Json::array();
+    for (int stage = 0; stage < ranks * chunks; ++stage) {
+      const int ends = (stage == 0 ? embedding : 0) + (stage == ranks * chunks - 1 ? loss : 0);
+      stages.push(of_rank[stage % ranks] / chunks - ends);
+    }
+    settings_.strategy.set("layers_per_stage", stages);
   }
 
   void read_recomputation() {

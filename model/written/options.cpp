@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/input_error.hpp"
 #include "model/operator_kinds.hpp"
 #include "model/written/form.hpp"
 #include "model/zoo/all.hpp"

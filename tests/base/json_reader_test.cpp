@@ -259,6 +259,24 @@ TEST_CASE("only objects are layered: anything else hides the default") {
   CHECK(run.at("list").elements().size() == 1);
 }
 
+TEST_CASE("null takes a default away, and is a value where there is none") {
+  const JsonReader defaults = read(R"({"model": {"window": 128, "layers": 4}, "plan": "p"})");
+  const JsonReader run = read(R"({"model": {"window": null, "sinks": null}, "plan": null})");
+  const JsonReader both = run.over(defaults);
+  CHECK_FALSE(both.has("plan"));
+  CHECK_FALSE(both.at("model").has("window"));
+  CHECK(both.at("model").at("layers").whole_number() == 4);
+  CHECK(both.at("model").keys() == std::vector<std::string>{"sinks", "layers"});
+  CHECK(both.dump() == R"({"model":{"sinks":null,"layers":4}})");
+  CHECK(complaint([&] { (void)both.at("model").at("sinks").boolean(); }) ==
+        "a.json: /model/sinks: expected true or false, found null");
+  // Of three layers the lowest comes back by nobody.
+  const JsonReader three = both.over(read(R"({"model": {"window": 64}})"));
+  CHECK_FALSE(three.at("model").has("window"));
+  CHECK(three.at("model").dump() == R"({"sinks":null,"layers":4})");
+  CHECK_NOTHROW(run.finish());
+}
+
 TEST_CASE("errors in layered values name the file where the value stands") {
   const JsonReader defaults = JsonReader::from_text(R"({"training": {"batch": "x"}})", "d.json");
   const JsonReader run = read(R"({"training": {}})").over(defaults);

@@ -28,6 +28,30 @@ void check_preset(Settings settings, const std::string& preset) {
   }
 }
 
+TEST_CASE("stages of unequally many layers are read as Megatron-LM deals them out") {
+  const auto stages = [](const std::string& more) {
+    const Settings settings = read(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 30 "
+        "--hidden-size 512 --num-attention-heads 8 --seq-length 1024 "
+        "--micro-batch-size 1 --global-batch-size 8 --bf16 "
+        "--pipeline-model-parallel-size 4 " +
+        more);
+    const JsonReader strategy = JsonReader::from_text(settings.strategy.text(), "read");
+    const auto list = strategy.find("layers_per_stage");
+    return list ? list->dump() : "";
+  };
+  CHECK(stages("") == "");
+  CHECK(stages("--decoder-first-pipeline-num-layers 6") == "[6,8,8,8]");
+  CHECK(stages("--decoder-last-pipeline-num-layers 6") == "[8,8,8,6]");
+  CHECK(stages("--decoder-first-pipeline-num-layers 8 --decoder-last-pipeline-num-layers 4") ==
+        "[8,9,9,4]");
+  CHECK(stages("--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split") ==
+        "[7,8,8,7]");
+  CHECK(stages("--decoder-first-pipeline-num-layers 6 --num-virtual-stages-per-pipeline-rank 2") ==
+        "[3,4,4,4,3,4,4,4]");
+  CHECK(stages("--decoder-first-pipeline-num-layers 7") == "");
+}
+
 TEST_CASE("mixtures of today are read from their config.json as the presets of their names") {
   // Members as released; what says nothing of the network is left out here.
   const Settings deepseek = read(R"({"model_type": "deepseek_v3", "num_hidden_layers": 61,

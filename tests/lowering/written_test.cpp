@@ -173,7 +173,9 @@ TEST_CASE("what is printed of a model gives the same program") {
         found = sorted(found);
         expected = sorted(expected);
       }
-      CHECK(difference(found, expected) == "");
+      const std::string differing = difference(found, expected);
+      INFO(differing);
+      CHECK(differing.empty());
     }
   }
 }
@@ -225,7 +227,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 
 TEST_CASE("what is wrong with a model's file is told where it stands") {
   const std::string text = text_of("gpt");
-  CHECK(refused(text) == "");
+  CHECK(refused(text).empty());
   CHECK_THAT(refused(with(text, "b s, vocabulary+ h -> b s h", "b s, vocabulary+ h - b s h")),
              StartsWith("/segments/0/operators/0/annotation: expected an annotation names its"));
   CHECK_THAT(refused(with(text, "b s, vocabulary+ h -> b s h", "b s, vocabulary h -> b s h x")),
