@@ -90,7 +90,7 @@ void initialize(const model::Graph& graph, TensorId parameter, std::uint64_t see
 template <typename T>
 Shared<T> input(const model::Graph& graph, TensorId tensor, const Region& region,
                 std::uint64_t seed, std::uint64_t micro_batch, double loss_weight) {
-  // Inputs that no other is told from have numbers of their own.
+  // An input has its own random numbers, except tokens and their labels, which share a sequence.
   const kernels::RandomStream own{.seed = ~seed + 1 + static_cast<std::uint64_t>(tensor),
                                   .stream = micro_batch};
   if (graph.tensors[tensor].type != model::DataType::int64)

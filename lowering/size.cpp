@@ -30,7 +30,10 @@ StageWork work_of(const Plan& plan, int stage) {
     work.forward += static_cast<double>(one.forward.size());
     work.all += static_cast<double>(one.forward.size() * plan.graph().forward_repeats +
                                     one.backward.size());
-    for (const model::OpId op : one.forward) work.all += plan.runs_again(op) ? 1 : 0;
+    for (const model::OpId op : one.forward) {
+      const auto [whole, part] = plan.groups_of(op);
+      work.all += (whole >= 0 ? 1 : 0) + (part >= 0 ? 1 : 0);
+    }
     work.segments += 1;
   }
   return work;

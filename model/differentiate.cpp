@@ -206,7 +206,9 @@ class Differentiation {
     const bool cast = type_before_.contains(graph_.operators[id].inputs[0]);
     if (kind == OpKind::contraction && cast)
       gradients.front() = cast_gradient(id, gradients.front());
-    expects(!rules.empty(), "every differentiable kind of operator states its backward pass");
+    if (rules.empty())
+      throw InputError("", "", "operators that have gradients on the way to the loss",
+                       graph_.operators[id].name + ", a " + to_text(kind));
     for (const GradientRule& rule : rules) {
       if (has(id, rule)) follow(id, rule, gradients);
     }

@@ -1,10 +1,14 @@
 // Norms and softmaxes along the rows of the last dimension.
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include "base/input_error.hpp"
 #include "execute/operators/shapes.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::execute {
 namespace {
@@ -58,18 +62,34 @@ void softmax(const Application<T>& a, double scale) {
   kernels::softmax_gradient<T>(rows, scale, a.in(0), a.in(1), a.out(0));
 }
 
+/// Of scores, to which biases and masks may have been added, the size of a head: what the product
+/// that made them sums over.
+std::optional<std::int64_t> size_of_heads(const model::Graph& graph, model::TensorId scores) {
+  static const OpKind mask = model::operator_named("window_mask");
+  for (const model::Operator& op : graph.operators) {
+    if (op.pass != model::Pass::forward || std::ranges::count(op.outputs, scores) == 0) continue;
+    if (op.kind == OpKind::contraction) return graph.tensors[op.inputs[0]].shape.back();
+    if (op.kind != OpKind::add && op.kind != mask) return std::nullopt;
+    for (const model::TensorId input : op.inputs) {
+      if (const auto size = size_of_heads(graph, input)) return size;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string refusal_of_scaling(const model::Graph& graph, const model::Operator& op,
+                               Backend /*backend*/) {
+  const model::Operator& forward = op.forward >= 0 ? graph.operators[op.forward] : op;
+  if (size_of_heads(graph, forward.inputs[0])) return "";
+  return "a softmax that scales what is no product of queries and keys";
+}
+
 }  // namespace
 
 double scale_of_scores(const Shapes& s) {
-  model::TensorId scores = s.forward().inputs[0];  // or what was added to them
-  const std::vector<model::Operator>& ops = s.graph.operators;
-  for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
-    if (op->outputs.empty() || op->outputs[0] != scores) continue;
-    scores = op->inputs[0];
-    if (op->kind == OpKind::contraction)
-      return 1 / std::sqrt(static_cast<double>(s.graph.tensors[scores].shape.back()));
-  }
-  throw BrokenPromise("scores are a product of queries and keys");
+  const auto size = size_of_heads(s.graph, s.forward().inputs[0]);
+  expects(size.has_value(), "scores are a product of queries and keys");
+  return 1 / std::sqrt(static_cast<double>(*size));
 }
 
 kernels::CausalMask causal_mask_of(const Shapes& s) {
@@ -81,16 +101,18 @@ kernels::CausalMask causal_mask_of(const Shapes& s) {
 }
 
 std::vector<Execution> along_rows() {
-  return {
+  std::vector<Execution> rows = {
+      computed("masked_softmax",
+               [](const auto& a) { masked_softmax(a, scale_of_scores(shapes_of(a))); }),
+      computed("scaled_softmax", [](const auto& a) { softmax(a, scale_of_scores(shapes_of(a))); }),
       computed("layer_norm", [](const auto& a) { layer_norm(a); }),
       computed("rms_norm", [](const auto& a) { rms_norm(a); }),
       computed("layer_norm_scale_gradient", [](const auto& a) { scale_gradient(a); }),
-      computed("masked_softmax",
-               [](const auto& a) { masked_softmax(a, scale_of_scores(shapes_of(a))); }),
       computed("causal_softmax", [](const auto& a) { masked_softmax(a, 1); }),
       computed("softmax", [](const auto& a) { softmax(a, 1); }),
-      computed("scaled_softmax", [](const auto& a) { softmax(a, scale_of_scores(shapes_of(a))); }),
   };
+  rows[0].refuses = rows[1].refuses = &refusal_of_scaling;
+  return rows;
 }
 
 }  // namespace stratagem::execute

@@ -17,7 +17,7 @@ kernels::Image image_of(const Application<T>& a, const Value<T>& value) {
   return {.images = value.region.size() / size, .rows = rows, .side = side, .width = width};
 }
 
-/// What comes back is added to what is there.
+/// Backward, the result is added to the gradient.
 template <typename T, typename Kernel>
 void run(const Application<T>& a, const Kernel& kernel) {
   if (a.is_forward()) return kernel(a.out(0));
@@ -28,7 +28,7 @@ void run(const Application<T>& a, const Kernel& kernel) {
 
 template <typename T>
 void windows(const Application<T>& a, bool cuts) {
-  // The one whose rows are tokens of an image: where windows become rows, the other is wider.
+  // The tensor whose rows are the image's tokens: in a merge the other has fewer, wider ones.
   const kernels::Image image = image_of(a, a.is_forward() == cuts ? *a.inputs[0] : *a.outputs[0]);
   run(a, [&](kernels::Out<T> to) {
     cuts == a.is_forward() ? kernels::to_windows<T>(image, a.in(0), to)

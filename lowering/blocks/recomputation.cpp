@@ -3,6 +3,11 @@
 #include "lowering/blocks/recomputation.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "base/input_error.hpp"
 
 namespace stratagem::lowering {
 
@@ -59,9 +64,9 @@ std::set<TensorId> read_by_own_gradients(const Graph& graph, const SegmentFacts&
 }
 
 /// Of the outputs of a group that drops them: those that any gradient of the segment reads, or an
-/// operator of another group, but for what leaves the segment.
+/// operator of another group that is not idle, but for what leaves the segment.
 std::set<TensorId> read_again(const strategies::Plan& plan, const SegmentFacts& facts,
-                              const std::vector<OpId>& group) {
+                              const std::vector<OpId>& group, const std::set<std::size_t>& idle) {
   const Graph& graph = plan.graph();
   const std::set<TensorId> own = outputs_of(graph, group);
   std::set<TensorId> inner;
@@ -72,12 +77,32 @@ std::set<TensorId> read_again(const strategies::Plan& plan, const SegmentFacts& 
   };
   for (const OpId id : graph.segments[facts.segment].backward) note(id);
   for (const OpId id : graph.segments[facts.segment].forward) {
-    if (plan.groups_of(id).part >= 0 && !contains(group, id)) note(id);
+    const int part = plan.groups_of(id).part;
+    if (part >= 0 && !idle.contains(part) && !contains(group, id)) note(id);
   }
   std::erase_if(inner, [&](TensorId tensor) {
     return std::ranges::count(facts.activations_out, tensor) > 0;
   });
   return inner;
+}
+
+/// Groups that drop their results cannot need each other.
+void refuse_circles(const Plan& plan, const std::vector<RecomputedGroup>& groups) {
+  std::set<int> open;
+  std::set<int> done;
+  const std::function<void(int)> visit = [&](int group) {
+    if (done.contains(group)) return;
+    if (!open.insert(group).second) {
+      const std::size_t number = groups[group].number;
+      const std::string said = number < plan.said.again.size() ? plan.said.again[number] : "";
+      throw InputError(
+          "", said, "groups that drop their results and do not need each other",
+          "a circle with " + plan.graph().operators[groups[group].operators.front()].name);
+    }
+    for (const int other : groups[group].needs) visit(other);
+    done.insert(group);
+  };
+  for (std::size_t group = 0; group < groups.size(); ++group) visit(static_cast<int>(group));
 }
 
 }  // namespace
@@ -118,42 +143,74 @@ std::string Recomputation::key(const SegmentFacts& facts) const {
   return key;
 }
 
+/// A group that no gradient needs, not even by way of other groups, does not run again.
 void Recomputation::find_groups(const Plan& plan, const SegmentFacts& facts) {
+  Numbers idle;
+  do {
+    note_groups(plan, facts, idle);
+    const Numbers more = idle_groups(plan.graph(), facts);
+    if (more.empty()) return;
+    idle.insert(more.begin(), more.end());
+  } while (true);
+}
+
+void Recomputation::note_groups(const Plan& plan, const SegmentFacts& facts, const Numbers& idle) {
   const Graph& graph = plan.graph();
+  groups_.clear();
+  group_of_.clear();
   std::set<TensorId> dropped;
   for (std::size_t number = 0; number < plan.recomputed().size(); ++number) {
     const std::vector<OpId>& group = plan.recomputed()[number];
-    if (strategies::segment_range(graph, group) != std::pair(facts.segment, facts.segment))
+    if (idle.contains(number) ||
+        strategies::segment_range(graph, group) != std::pair(facts.segment, facts.segment))
       continue;
     const bool whole = plan.groups_of(group.front()).whole == static_cast<int>(number);
     if (whole && together_) continue;
     const bool drops = plan.drops_results(number);
     const std::set<TensorId> inner =
-        drops ? read_again(plan, facts, group) : read_by_own_gradients(graph, facts, group);
+        drops ? read_again(plan, facts, group, idle) : read_by_own_gradients(graph, facts, group);
     if (inner.empty()) continue;
     for (const OpId id : group) group_of_[id] = static_cast<int>(groups_.size());
-    groups_.push_back({.operators = group, .inputs = inputs_of(graph, group), .inner = inner});
+    groups_.push_back({.number = number,
+                       .operators = group,
+                       .inputs = inputs_of(graph, group),
+                       .dropped = {},
+                       .needs = {},
+                       .inner = inner});
     if (drops) dropped.insert(inner.begin(), inner.end());
   }
-  connect_groups(dropped);
+  connect_groups(plan, dropped);
 }
 
 /// What one group reads of another is kept for it, unless that one drops its results.
-void Recomputation::connect_groups(const std::set<TensorId>& dropped) {
+void Recomputation::connect_groups(const Plan& plan, const std::set<TensorId>& dropped) {
+  read_by_groups_.clear();
+  inner_.clear();
   for (RecomputedGroup& group : groups_) {
+    std::ranges::set_intersection(group.inputs, dropped,
+                                  std::inserter(group.dropped, group.dropped.end()));
+    for (const TensorId tensor : group.dropped) group.inputs.erase(tensor);
     for (std::size_t other = 0; other < groups_.size(); ++other) {
-      const auto needs = [&](TensorId tensor) {
-        return dropped.contains(tensor) && groups_[other].inner.contains(tensor);
-      };
-      if (std::ranges::any_of(group.inputs, needs)) group.needs.insert(static_cast<int>(other));
+      const auto computes = [&](TensorId tensor) { return groups_[other].inner.contains(tensor); };
+      if (std::ranges::any_of(group.dropped, computes)) group.needs.insert(static_cast<int>(other));
     }
-    std::erase_if(group.inputs, [&](TensorId tensor) { return dropped.contains(tensor); });
     read_by_groups_.insert(group.inputs.begin(), group.inputs.end());
   }
   for (RecomputedGroup& group : groups_) {
     std::erase_if(group.inner, [&](TensorId tensor) { return read_by_groups_.contains(tensor); });
     inner_.insert(group.inner.begin(), group.inner.end());
   }
+  refuse_circles(plan, groups_);
+}
+
+Recomputation::Numbers Recomputation::idle_groups(const Graph& graph,
+                                                  const SegmentFacts& facts) const {
+  Numbers idle;
+  for (const RecomputedGroup& group : groups_) idle.insert(group.number);
+  for (const OpId id : graph.segments[facts.segment].backward) {
+    for (const int group : needed_by(graph.operators[id])) idle.erase(groups_[group].number);
+  }
+  return idle;
 }
 
 void Recomputation::find_kept(const Graph& graph, const SegmentFacts& facts) {
@@ -166,9 +223,15 @@ void Recomputation::find_kept(const Graph& graph, const SegmentFacts& facts) {
     run_in_input_.insert(needed.begin(), needed.end());
   }
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    const std::set<TensorId>& inputs = groups_[group].inputs;
-    (run_in_input_.contains(static_cast<int>(group)) ? read_by_input_ : read_by_weight_)
-        .insert(inputs.begin(), inputs.end());
+    const bool in_input = run_in_input_.contains(static_cast<int>(group));
+    std::set<TensorId>& read = in_input ? read_by_input_ : read_by_weight_;
+    read.insert(groups_[group].inputs.begin(), groups_[group].inputs.end());
+    if (in_input) continue;
+    // B has computed it again, and leaves it.
+    for (const TensorId tensor : groups_[group].dropped) {
+      const auto left = [&](int other) { return groups_[other].inner.contains(tensor); };
+      if (std::ranges::any_of(run_in_input_, left)) read.insert(tensor);
+    }
   }
 }
 

@@ -12,8 +12,8 @@
 
 namespace stratagem::lowering {
 
-/// Consecutive segments that run again together, each in a block of its own; one alone if parts of
-/// it are groups, too, which then run a third time.
+/// Consecutive segments that run again together, each in a block of its own. A single segment
+/// counts if groups lie within it; their operators run a third time.
 struct SegmentsTogether {
   int first = 0;
   int last = 0;
@@ -22,9 +22,11 @@ struct SegmentsTogether {
 
 /// Forward operators of a segment that run again together.
 struct RecomputedGroup {
+  std::size_t number = 0;              ///< in the plan
   std::vector<model::OpId> operators;  ///< in order
   std::set<model::TensorId> inputs;    ///< activations that they read, and that are kept for them
-  std::set<int> needs;                 ///< groups that compute the other ones again for it
+  std::set<model::TensorId> dropped;   ///< those that are computed again for them
+  std::set<int> needs;                 ///< groups that must run first, since they compute `dropped`
   /// The tensors that only the group's own gradients need; of a group that drops its results what
   /// any gradient of the segment needs, or another group. They are freed in the forward pass and
   /// live again from the second run to their last reader, so they never live at the same time as
@@ -78,8 +80,12 @@ class Recomputation {
  private:
   void find_together(const strategies::Plan& plan, const std::vector<SegmentFacts>& all,
                      int segment);
+  using Numbers = std::set<std::size_t>;  ///< of groups in the plan
+
   void find_groups(const strategies::Plan& plan, const SegmentFacts& facts);
-  void connect_groups(const std::set<model::TensorId>& dropped);
+  void note_groups(const strategies::Plan& plan, const SegmentFacts& facts, const Numbers& idle);
+  void connect_groups(const strategies::Plan& plan, const std::set<model::TensorId>& dropped);
+  [[nodiscard]] Numbers idle_groups(const model::Graph& graph, const SegmentFacts& facts) const;
   void add_needed(int group, std::vector<int>& needed) const;
   void find_kept(const model::Graph& graph, const SegmentFacts& facts);
 
@@ -90,7 +96,7 @@ class Recomputation {
   std::map<model::OpId, int> group_of_;
   std::set<model::TensorId> inner_;
   std::set<model::TensorId> read_by_groups_;
-  std::set<model::TensorId> inputs_;  ///< of what the forward pass leaves to be computed again
+  std::set<model::TensorId> inputs_;  ///< what the first run keeps so that the rest can run again
   std::set<model::TensorId> kept_;
   std::set<model::TensorId> read_by_input_;
   std::set<model::TensorId> read_by_weight_;

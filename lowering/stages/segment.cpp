@@ -114,10 +114,11 @@ std::string groups_key(const strategies::Plan& plan, const SegmentFacts& facts) 
   return key;
 }
 
-/// What an operator knows of its tokens besides shapes.
-std::string sight_key(const Operator& op) {
-  if (op.window == 0 && op.image.rows == 0) return "";
-  std::string key = " w" + std::to_string(op.window);
+/// What an operator knows besides its kind, annotation and shapes.
+std::string knowledge_key(const Operator& op) {
+  if (op.window == 0 && op.image.rows == 0 && op.combine == model::Combine::sum) return "";
+  std::string key =
+      " w" + std::to_string(op.window) + " c" + std::to_string(static_cast<int>(op.combine));
   return key + " " + std::to_string(op.image.rows) + "/" + std::to_string(op.image.side);
 }
 
@@ -160,7 +161,7 @@ std::string structure_key(const strategies::Plan& plan, const placement::Grid& g
       const Operator& op = graph.operators[id];
       key.append("\n").append(name_within(graph, op)).append(":");
       key.append(std::to_string(static_cast<int>(op.kind))).append(op.annotation->text);
-      key += sight_key(op);
+      key += knowledge_key(op);
       key += division_key(plan, grid, id);
       places(op.inputs);
       key += ">";

@@ -9,6 +9,7 @@
 #include "base/input_error.hpp"
 #include "model/builder.hpp"
 #include "model/operator_kinds.hpp"
+#include "model/written/checks.hpp"
 #include "model/written/form.hpp"
 
 namespace stratagem::model {
@@ -31,51 +32,9 @@ void check_count(std::string_view range, std::size_t found, const std::string& p
   const auto most =
       dash == std::string_view::npos ? least : std::stoul(std::string(range.substr(dash + 1)));
   if (found < least || found > most)
-    fail(path, std::string(range) + " tensors, as " + what, std::to_string(found));
+    fail(path, "as many tensors as " + what + " (" + std::string(range) + ")",
+         std::to_string(found));
 }
-
-/// Sizes of an operator's identifiers, as its operands have them.
-class Sizes {
- public:
-  explicit Sizes(std::string path) : path_(std::move(path)) {}
-
-  void note(const std::vector<Term>& terms, const Tensor& tensor) {
-    if (terms.empty() || terms.size() != tensor.shape.size())
-      fail(path_,
-           "an annotation that names every dimension of " + tensor.name + ", of which it has " +
-               std::to_string(tensor.shape.size()),
-           std::to_string(terms.size()) + " names");
-    for (std::size_t d = 0; d < terms.size(); ++d) {
-      const std::string& name = terms[d].identifiers.front();
-      if (terms[d].identifiers.size() > 1) {
-        fused_.emplace_back(name, tensor.shape[d]);
-        continue;
-      }
-      const auto [known, fresh] = sizes_.emplace(name, tensor.shape[d]);
-      if (!fresh && known->second != tensor.shape[d])
-        fail(path_, "operands of which `" + name + "` has one size",
-             sizes(known->second, tensor.shape[d]));
-    }
-  }
-
-  /// Dimensions that begin with an identifier are multiples of it.
-  void check_fused() const {
-    for (const auto& [name, size] : fused_) {
-      const auto known = sizes_.find(name);
-      if (known != sizes_.end() && size % known->second != 0)
-        fail(path_, "dimensions that `" + name + "` divides", sizes(known->second, size));
-    }
-  }
-
- private:
-  static std::string sizes(std::int64_t one, std::int64_t other) {
-    return std::to_string(one) + " and " + std::to_string(other);
-  }
-
-  std::string path_;
-  std::map<std::string, std::int64_t> sizes_;
-  std::vector<std::pair<std::string, std::int64_t>> fused_;
-};
 
 class WrittenGraph {
  public:
@@ -86,7 +45,7 @@ class WrittenGraph {
     for (std::size_t i = 0; i < m_.segments.size(); ++i) {
       const WrittenSegment& segment = m_.segments[i];
       if (segment.repeat == 0 && !segment.takes.empty())
-        fail(place("segments", i) + "/takes", "repeat beside it", "");
+        fail(place("segments", i) + "/takes", "the key repeat in a segment that has takes", "");
       turn_before_.clear();
       for (std::int64_t turn = 0; turn < std::max<std::int64_t>(1, segment.repeat); ++turn)
         add_turn(segment, place("segments", i), turn);
@@ -110,6 +69,7 @@ class WrittenGraph {
     build_.begin_segment(name);
     here_.clear();
     own_.clear();
+    operators_.clear();
     for (std::size_t t = 0; t < segment.takes.size(); ++t)
       take(segment.takes[t], path + place("takes", t), turn);
     for (std::size_t t = 0; t < segment.tensors.size(); ++t)
@@ -125,7 +85,7 @@ class WrittenGraph {
     const auto found = known.find(wanted);
     if (found == known.end())
       fail(path + (turn == 0 ? "/from" : "/then"),
-           turn == 0 ? "a tensor of a segment before it, in full" : "a tensor of the segment",
+           turn == 0 ? "a tensor of an earlier segment, segment.tensor" : "a tensor of the segment",
            wanted);
     if (!here_.emplace(taking.name, found->second).second)
       fail(path + "/name", "a name that nothing else has", taking.name);
@@ -136,23 +96,48 @@ class WrittenGraph {
     std::vector<std::int64_t> shape;
     for (const WrittenSize& size : tensor.shape)
       shape.push_back(size.each_sample ? size.size * batch_ : size.size);
-    const TensorId id = build_.tensor(tensor.name, std::move(shape), tensor.type.value_or(values_),
-                                      tensor.role, tensor.filled);
+    const TensorId id = sized(tensor, std::move(shape), path);
     if (tensor.frozen && tensor.role != Role::parameter)
       fail(path + "/frozen", "the role parameter beside it", "");
     if (tensor.frozen) build_.freeze(id);
     if (tensor.name.empty() || !here_.emplace(tensor.name, id).second)
       fail(path + "/name", "a name that no tensor of the segment has", tensor.name);
     own_.emplace(tensor.name, id);
-    all_.emplace(segment + "." + tensor.name, id);
+    if (!all_.emplace(segment + "." + tensor.name, id).second)
+      fail(path + "/name", "a name that no other tensor has, with its segment before it",
+           segment + "." + tensor.name);
     path_of_.emplace(id, path);
+    home_.emplace(id, segments_.size() - 1);
+    check_tensor(tensor, path);
+  }
+
+  static void check_tensor(const WrittenTensor& tensor, const std::string& path) {
+    const bool grows = std::ranges::any_of(tensor.shape, &WrittenSize::each_sample);
+    if (tensor.role == Role::parameter && grows)
+      fail(path + "/shape", "sizes of a parameter that do not grow with the batch", "batch");
+    if (tensor.role == Role::input && !grows)
+      fail(path + "/shape", "a size of an input that grows with the batch, such as \"batch\"",
+           "none");
+    const bool numbers = tensor.role == Role::parameter || tensor.role == Role::activation;
+    if (numbers && tensor.type && *tensor.type != DataType::fp32)
+      fail(path + "/type", "values or fp32 of a parameter or an activation", to_text(*tensor.type));
+  }
+
+  TensorId sized(const WrittenTensor& tensor, std::vector<std::int64_t> shape,
+                 const std::string& path) {
+    try {
+      return build_.tensor(tensor.name, std::move(shape), tensor.type.value_or(values_),
+                           tensor.role, tensor.filled);
+    } catch (const InputError& error) {
+      fail(path + "/shape", error.expected, error.found);
+    }
   }
 
   [[nodiscard]] TensorId read(const std::string& name, const std::string& path) const {
     const auto here = here_.find(name);
     const auto known = here != here_.end() ? here : all_.find(name);
     if (here == here_.end() && known == all_.end())
-      fail(path, "a tensor of the segment, or one of a segment before it, in full", name);
+      fail(path, "a tensor of the segment, or of an earlier one, segment.tensor", name);
     const Role role = build_[known->second].role;
     if (role != Role::input && role != Role::parameter && !written_.contains(known->second))
       fail(path, "a tensor that an operator before this one writes", name);
@@ -171,6 +156,8 @@ class WrittenGraph {
   }
 
   void add_operator(const WrittenOperator& op, const std::string& path) {
+    if (op.name.empty() || !operators_.insert(op.name).second)
+      fail(path + "/name", "a name that no operator of the segment before it has", op.name);
     const OpKind kind = operator_named(op.kind);
     const SharedAnnotation annotation = annotation_of(op, path);
     std::vector<TensorId> inputs, outputs;
@@ -178,16 +165,32 @@ class WrittenGraph {
       inputs.push_back(read(op.reads[i], path + place("reads", i)));
     for (std::size_t i = 0; i < op.writes.size(); ++i)
       outputs.push_back(write(op.writes[i], path + place("writes", i)));
-    Sizes sizes(path + "/annotation");
+    const auto tensors = [&](const std::vector<TensorId>& ids) {
+      std::vector<const Tensor*> all;
+      for (const TensorId id : ids) all.push_back(&build_[id]);
+      return all;
+    };
+    check_operands({op, *annotation, tensors(inputs), tensors(outputs), path});
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      sizes.note(annotation->inputs[i], build_[inputs[i]]);
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      sizes.note(annotation->outputs[i], build_[outputs[i]]);
-    sizes.check_fused();
+      note_reader(inputs[i], path + place("reads", i));
+    if (op.kind == "split_heads") cut_.emplace_back(path, outputs);
+    const Combine combine = kind == OpKind::row_max ? Combine::maximum : Combine::sum;
     const OpId id =
-        build_.add(kind, op.name, op.annotation, std::move(inputs), std::move(outputs), op.combine);
+        build_.add(kind, op.name, op.annotation, std::move(inputs), std::move(outputs), combine);
     build_.set_window(id, op.window);
     build_.set_image(id, {.rows = op.image_rows, .side = op.window_side});
+  }
+
+  /// Of an activation two segments may be readers, its own and another one.
+  void note_reader(TensorId tensor, const std::string& path) {
+    read_.insert(tensor);
+    const std::size_t here = segments_.size() - 1;
+    const auto own = home_.find(tensor);
+    if (!written_.contains(tensor) || own->second == here) return;
+    const auto [reader, fresh] = reader_.emplace(tensor, here);
+    if (!fresh && reader->second != here)
+      fail(path, "a tensor that no other segment reads but its own; hand on a copy (identity)",
+           build_[tensor].name);
   }
 
   /// The annotation of an operator that has as many operands as its kind and its annotation.
@@ -212,8 +215,16 @@ class WrittenGraph {
 
   Graph finished() {
     const auto loss = all_.find(m_.loss);
-    if (loss == all_.end() || build_[loss->second].role != Role::activation)
-      fail("/loss", "an activation, in full", m_.loss);
+    if (loss == all_.end() || build_[loss->second].role != Role::activation ||
+        build_[loss->second].type != DataType::fp32 ||
+        home_.at(loss->second) + 1 != segments_.size())
+      fail("/loss", "an activation of the last segment in fp32, segment.tensor", m_.loss);
+    for (const auto& [path, heads] : cut_) {
+      for (std::size_t i = 0; i < heads.size(); ++i) {
+        if (!read_.contains(heads[i]))
+          fail(path + place("writes", i), "a tensor that an operator reads", build_[heads[i]].name);
+      }
+    }
     Graph graph = std::move(build_).finish(loss->second);
     for (const auto& [id, path] : path_of_) {
       const Tensor& tensor = graph.tensors[id];
@@ -227,15 +238,19 @@ class WrittenGraph {
     return graph;
   }
 
+  /// What an operator writes becomes an input that one reads.
   [[nodiscard]] std::pair<TensorId, TensorId> recycled(const Graph& graph,
                                                        const WrittenTaking& pair,
                                                        const std::string& path) const {
     const auto from = all_.find(pair.from), then = all_.find(pair.then);
-    if (from == all_.end()) fail(path + "/from", "a tensor, in full", pair.from);
-    if (then == all_.end() || graph.tensors[then->second].role != Role::input)
-      fail(path + "/then", "an input, in full", pair.then);
-    if (graph.tensors[from->second].shape != graph.tensors[then->second].shape)
-      fail(path, "two tensors of one shape", pair.from + " and " + pair.then);
+    if (from == all_.end() || !written_.contains(from->second))
+      fail(path + "/from", "a tensor that an operator writes, segment.tensor", pair.from);
+    if (then == all_.end() || graph.tensors[then->second].role != Role::input ||
+        !read_.contains(then->second))
+      fail(path + "/then", "an input that an operator reads, segment.tensor", pair.then);
+    const Tensor &one = graph.tensors[from->second], &other = graph.tensors[then->second];
+    if (one.shape != other.shape || one.type != other.type)
+      fail(path, "from and then of the same shape and type", pair.from + " and " + pair.then);
     return {from->second, then->second};
   }
 
@@ -249,6 +264,11 @@ class WrittenGraph {
   Names here_;         ///< the same, and what it takes
   Names turn_before_;  ///< tensors of the turn before
   std::set<TensorId> written_;
+  std::set<TensorId> read_;
+  std::set<std::string> operators_;         ///< of the segment
+  std::map<TensorId, std::size_t> home_;    ///< the segment of a tensor
+  std::map<TensorId, std::size_t> reader_;  ///< another segment that reads an activation
+  std::vector<std::pair<std::string, std::vector<TensorId>>> cut_;  ///< heads, by their operator
   std::map<TensorId, std::string> path_of_;
 };
 

@@ -75,13 +75,10 @@ OptionList<WrittenOperator> operator_options() {
            "tensors; with the name of their segment before a point if they are of another",
            must_be_there},
           {"writes", &O::writes, names, "tensors of the segment", must_be_there},
-          {"combine", &O::combine,
-           choice<Combine>({{"sum", Combine::sum}, {"maximum", Combine::maximum}}),
-           "how partial results become whole"},
           {"window", &O::window, whole(0, most),
            "of a fused attention: how many of the last tokens a token sees; 0: all"},
           {"image_rows", &O::image_rows, whole(0, 1'000'000),
-           "of what moves tokens of square images: rows of tokens, and as many columns"},
+           "of kinds that know windows of square images: rows of tokens, and as many columns"},
           {"window_side", &O::window_side, whole(0, 1'000'000),
            "with `image_rows`: rows of a window, and columns"}};
 }
@@ -91,8 +88,10 @@ OptionList<WrittenSegment> segment_options() {
   using T = WrittenTaking;
   const OptionList<T> taking = {
       {"name", &T::name, text(), "by which operators of the segment read it", must_be_there},
-      {"from", &T::from, text(), "in the first turn: a tensor, in full", must_be_there},
-      {"then", &T::then, text(), "later: a tensor of the turn before", must_be_there}};
+      {"from", &T::from, text(),
+       "in the first turn: a tensor of an earlier segment, `segment.tensor`", must_be_there},
+      {"then", &T::then, text(), "later: a tensor of the turn before, without its segment",
+       must_be_there}};
   return {{"name", &S::name, text(), "of a stretch that plans treat as one, such as a layer",
            must_be_there},
           {"repeat", &S::repeat, whole(1, 10'000),
@@ -125,12 +124,13 @@ OptionList<WrittenModel> written_options() {
   using M = WrittenModel;
   using T = WrittenTaking;
   const OptionList<T> recycled = {
-      {"from", &T::from, text(), "a tensor, in full", must_be_there},
-      {"then", &T::then, text(), "the input that it becomes, in full", must_be_there}};
+      {"from", &T::from, text(), "a tensor, `segment.tensor`", must_be_there},
+      {"then", &T::then, text(), "the input that it becomes, likewise", must_be_there}};
   return {
       {"tokens", &M::tokens, whole(1, most), "of a sample, to count tokens per second",
        must_be_there},
-      {"loss", &M::loss, text(), "the tensor that gradients are taken of, in full", must_be_there},
+      {"loss", &M::loss, text(), "the tensor that gradients are taken of, `segment.tensor`",
+       must_be_there},
       {"segments", &M::segments, list_of<WrittenSegment>(object_of(segment_options()), 3),
        "in order; a pipeline's stages divide those between the first and the last", must_be_there},
       {"passes", &M::passes, whole(1, 1'000), "forward passes before the one backward pass"},
@@ -154,16 +154,18 @@ Family written_family() {
                                             "what a model consists of, beside the scenario; "
                                             "`explain --as-model` writes one",
                                             must_be_there}};
+  using Asked = std::pair<WrittenModel, std::pair<std::int64_t, NumberTypes>>;
+  const auto built = std::make_shared<Memo<Asked, Graph>>(2);
   return trained_in_part(
       {"operators",
        "a model as data, operator by operator",
        {options.begin(), options.end()},
-       [](const JsonReader& reader, std::int64_t batch, const NumberTypes& types) {
+       [built](const JsonReader& reader, std::int64_t batch, const NumberTypes& types) {
          const JsonReader file = JsonReader::from_file(file_beside(reader.at("file")));
          const WrittenModel model = read_written(file);
          try {
-           return std::make_shared<const Graph>(
-               in_types(graph_of(model, batch, types.values), types));
+           return built->of({model, {batch, types}},
+                            [&] { return in_types(graph_of(model, batch, types.values), types); });
          } catch (const InputError& error) {
            throw InputError(file.file(), error.path, error.expected, error.found);
          }

@@ -55,7 +55,6 @@ class Stretches {
       WrittenOperator written{.name = op.name.substr(prefix.size()),
                               .kind = to_text(op.kind),
                               .annotation = op.annotation->text,
-                              .combine = op.combine,
                               .window = op.window,
                               .image_rows = op.image.rows,
                               .window_side = op.image.side};
@@ -204,7 +203,6 @@ Json json_of(const WrittenOperator& op) {
                   .set("annotation", op.annotation)
                   .set("reads", names(op.reads))
                   .set("writes", names(op.writes));
-  if (op.combine == Combine::maximum) json.set("combine", "maximum");
   if (op.window > 0) json.set("window", op.window);
   if (op.image_rows > 0) json.set("image_rows", op.image_rows).set("window_side", op.window_side);
   return json;

@@ -136,6 +136,11 @@ TEST_CASE("GPT with less memory trains as on one device") {
                R"({"coshard": {"attention": 2, "mlp": 4}})",
                R"({"coshard": {"attention": 2, "mlp": 2}, "tensor": 2})",
                R"({"coshard": 2, "recompute": "full"})",
+               R"({"pipeline": 2, "schedule": "zb-h1", "recompute": {"results": "dropped",
+                   "operators": ["layers.*.mlp.fc1*", "layers.*.mlp.gelu"]}})",
+               R"({"pipeline": 2, "schedule": "zb-h1", "tensor": 2, "recompute": {
+                   "operators": ["layers.*_norm", "layers.*.mlp.fc1*", "layers.*.mlp.gelu"],
+                   "results": "dropped"}})",
                R"({"coshard": 2, "coshard_layers": 3, "recompute": {"every": 2}, "tensor": 2})",
                R"({"coshard": 2, "recompute": "full", "pipeline": 2, "schedule": "zb-h1"})",
                R"({"coshard": 2, "recompute": {"operators": ["layers.*_norm"],

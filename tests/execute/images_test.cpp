@@ -2,6 +2,8 @@
 #include <array>
 #include <string>
 
+#include "base/json_reader.hpp"
+#include "model/written/form.hpp"
 #include "model/zoo/swin.hpp"
 #include "model/zoo/vit.hpp"
 #include "tests/execute/agreement.hpp"
@@ -10,13 +12,14 @@ namespace stratagem::execute::images_test {
 namespace {
 
 /// Three levels of 8, 4 and 2 rows: layers that are moved, that are not, and one window a level.
+const model::SwinConfig tiny_config{.depths = {2, 3, 1},
+                                    .hidden = 8,
+                                    .heads = 4,
+                                    .batch = 4,
+                                    .images = {.size = 16, .patch = 2, .classes = 6},
+                                    .window = 2};
 const model::Graph& tiny_swin() {
-  static const model::Graph graph = model::swin({.depths = {2, 3, 1},
-                                                 .hidden = 8,
-                                                 .heads = 4,
-                                                 .batch = 4,
-                                                 .images = {.size = 16, .patch = 2, .classes = 6},
-                                                 .window = 2});
+  static const model::Graph graph = model::swin(tiny_config);
   return graph;
 }
 
@@ -55,6 +58,20 @@ TEST_CASE("Swin trains as on one device") {
                R"({"pipeline": 2, "schedule": "interleaved", "chunks": 3})",
                R"({"pipeline": 2, "schedule": "dualpipe"})",
                R"({"pipeline": 3, "schedule": "1f1b", "tensor": 2, "zero": 1, "data": 2})"));
+}
+
+TEST_CASE("a Swin as data trains as the same Swin") {
+  const auto of_batch = [](std::int64_t batch) {
+    model::SwinConfig c = tiny_config;
+    c.batch = batch;
+    return model::swin(c);
+  };
+  const std::string text = model::written(of_batch(1), of_batch(2));
+  const model::Graph again = model::graph_of(
+      model::read_written(JsonReader::from_text(text, "swin.json")), 4, model::DataType::fp16);
+  for (const char* strategy : {"{}", R"({"pipeline": 2, "tensor": 2})"})
+    CHECK(distance(train<double>(planned(again, strategy, micro_batches)),
+                   train<double>(planned(tiny_swin(), strategy, micro_batches))) <= 1e-9);
 }
 
 TEST_CASE("ViT trains as on one device") {

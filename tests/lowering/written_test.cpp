@@ -28,6 +28,17 @@ model::Graph reread(const std::string& text, std::int64_t batch) {
 /// Graphs of a model by the samples of a micro-batch.
 using OfBatch = std::function<model::Graph(std::int64_t batch)>;
 
+model::Graph evoformer(int passes, std::int64_t batch) {
+  model::EvoformerConfig c;
+  c.layers = 4;
+  c.msa_rows = 8;
+  c.residues = 16;
+  c.passes = passes;
+  c.batch = batch;
+  c.type = model::DataType::fp16;
+  return model::evoformer(c);
+}
+
 const std::map<std::string, OfBatch>& models() {
   static const std::map<std::string, OfBatch> all = {
       {"gpt",
@@ -89,16 +100,8 @@ const std::map<std::string, OfBatch>& models() {
          c.type = model::DataType::fp16;
          return model::t5(c);
        }},
-      {"evoformer",
-       [](std::int64_t batch) {
-         model::EvoformerConfig c;
-         c.layers = 4;
-         c.msa_rows = 8;
-         c.residues = 16;
-         c.batch = batch;
-         c.type = model::DataType::fp16;
-         return model::evoformer(c);
-       }},
+      {"evoformer", [](std::int64_t batch) { return evoformer(1, batch); }},
+      {"recycled", [](std::int64_t batch) { return evoformer(3, batch); }},
       {"vit",
        [](std::int64_t batch) {
          return model::vit({.layers = 4,
@@ -155,20 +158,26 @@ std::string difference(const std::string& one, const std::string& other) {
   return std::getline(right, there) ? "less: " + there : "";
 }
 
+/// Strategies that a model can be divided by.
+std::vector<std::string> strategies_of(const std::string& name) {
+  if (name == "recycled") return {R"({"pipeline": 4, "schedule": "3f1b"})"};
+  std::vector<std::string> all = {"{}", R"({"data": 2, "zero": 1})",
+                                  R"({"pipeline": 2, "recompute": "full"})"};
+  if (name != "evoformer") all.emplace_back(R"({"tensor": 2})");
+  return all;
+}
+
 TEST_CASE("what is printed of a model gives the same program") {
   for (const auto& [name, build] : models()) {
     const std::string text = text_of(name);
-    for (const std::string& strategy : {std::string("{}"), std::string(R"({"data": 2, "zero": 1})"),
-                                        std::string(R"({"tensor": 2})"),
-                                        std::string(R"({"pipeline": 2, "recompute": "full"})")}) {
-      if (name == "evoformer" && strategy.find("tensor") != std::string::npos) continue;
+    for (const std::string& strategy : strategies_of(name)) {
       INFO(name << " " << strategy);
       const model::Graph graph = build(4), again = reread(text, 4);
       CHECK(model::parameter_count(again) == model::parameter_count(graph));
       CHECK(model::step_flops(again) == model::step_flops(graph));
       CHECK(again.sample_tokens == graph.sample_tokens);
-      std::string found = to_text(lowered(again, strategy, 2), again);
-      std::string expected = to_text(lowered(graph, strategy, 2), graph);
+      std::string found = to_text(lowered(again, strategy, 4), again);
+      std::string expected = to_text(lowered(graph, strategy, 4), graph);
       if (name == "adapters") {  // their parameters were made behind all others
         found = sorted(found);
         expected = sorted(expected);
@@ -240,9 +249,50 @@ TEST_CASE("what is wrong with a model's file is told where it stands") {
              StartsWith("/segments/0/operators/0/reads/0: expected a tensor of the segment, or"));
   CHECK_THAT(
       refused(with(text, "\"kind\":\"embedding\"", "\"kind\":\"gelu\"")),
-      StartsWith("/segments/0/operators/0/reads: expected 1 tensors, as gelu reads, found 2"));
+      StartsWith("/segments/0/operators/0/reads: expected as many tensors as gelu reads (1), "
+                 "found 2"));
   CHECK_THAT(refused(with(text, "\"loss\": \"head.loss\"", "\"loss\": \"head.los\"")),
-             StartsWith("/loss: expected an activation, in full, found head.los"));
+             StartsWith("/loss: expected an activation of the last segment in fp32, "
+                        "segment.tensor, found head.los"));
+}
+
+TEST_CASE("operands that a kind would misread are refused where they stand") {
+  const std::string text = text_of("gpt"), swin = text_of("swin");
+  const auto wrong = [](const std::string& model, const std::string& from, const std::string& to) {
+    return refused(with(model, from, to));
+  };
+  CHECK_THAT(wrong(text, "b s k+, n k+ -> b s n", "b s k, n k -> b s n"),
+             ContainsSubstring("`k+`, since contraction sums over it"));
+  CHECK_THAT(wrong(text, "b s h^, h^, h^ -> b s h^, b s two^", "b s h, h, h -> b s h, b s two^"),
+             ContainsSubstring("layer_norm needs it whole"));
+  CHECK_THAT(wrong(text, R"("writes":["mlp.gelu.out"])", R"("writes":["mlp.fc1.out"])"),
+             ContainsSubstring("a tensor that no other operator writes"));
+  CHECK_THAT(wrong(text, R"({"name":"mlp.fc2","kind")", R"({"name":"mlp.fc1","kind")"),
+             ContainsSubstring("a name that no operator of the segment before it has"));
+  CHECK_THAT(wrong(text, R"("kind":"gelu")", R"("kind":"gelu","window":4)"),
+             ContainsSubstring("/window: expected the kind fused_attention beside it"));
+  CHECK_THAT(
+      wrong(text, R"({"name":"tokens","shape":["batch",20])", R"({"name":"tokens","shape":[2,20])"),
+      StartsWith("/segments/0/tensors/0/shape: expected a size of an input that grows"));
+  CHECK_THAT(wrong(text, R"({"name":"words","shape":[112,48],"role":"parameter")",
+                   R"({"name":"words","shape":[112,48],"role":"parameter","type":"int64")"),
+             StartsWith("/segments/0/tensors/1/type: expected values or fp32"));
+  CHECK_THAT(wrong(text, R"("loss": "head.loss")", R"("loss": "head.logits")"),
+             StartsWith("/loss: expected an activation of the last segment in fp32"));
+  CHECK_THAT(wrong(swin, R"("image_rows":8,"window_side":2)", R"("image_rows":8,"window_side":3)"),
+             ContainsSubstring("/window_side: expected a divisor of image_rows, 8"));
+  CHECK_THAT(wrong(swin, R"("image_rows":8,"window_side":2)", R"("image_rows":6,"window_side":2)"),
+             ContainsSubstring("expected an image of 36 tokens"));
+  CHECK_THAT(wrong(swin, R"(,"image_rows":8,"window_side":2)", ""),
+             ContainsSubstring("expected the key image_rows"));
+}
+
+TEST_CASE("graphs that plans cannot divide are refused where they stand") {
+  const std::string text = text_of("gpt");
+  // Layer 1 reads what the embedding left, beside what layer 0 does.
+  CHECK_THAT(refused(with(text, R"("reads":["mlp.dropout.out","attention.residual.out"])",
+                          R"("reads":["mlp.dropout.out","embedding.dropout.out"])")),
+             ContainsSubstring("a tensor that no other segment reads but its own"));
 }
 
 /// Numbers, words and operands of a model's file, one of them changed.

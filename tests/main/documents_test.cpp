@@ -90,7 +90,9 @@ TEST_CASE("what the documents show is what the program prints (if not: scripts/r
       std::filesystem::create_directory_symlink(std::filesystem::absolute("scenarios"),
                                                 folder.path() / "scenarios");
       INFO(document.string() + " shows: stratagem " + block.command);
-      CHECK(run(block.command, folder).out == block.text);
+      const Ran shown = run(block.command, folder);
+      CHECK(shown.exit == 0);
+      CHECK(shown.out == block.text);
       ++checked;
     }
   }

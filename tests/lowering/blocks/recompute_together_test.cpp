@@ -181,6 +181,11 @@ TEST_CASE("what cannot run again is refused in one line") {
   CHECK_THAT(refused(R"({"operators": ["layers.*.mlp.*", "*.fc1"]})"),
              StartsWith("test.json: /strategy/recompute/operators/1: expected every operator in "
                         "one recomputed group, found"));
+  // mlp_norm reads what attention computed, which reads input_norm of the same group.
+  CHECK_THAT(refused(R"({"operators": ["layers.*_norm", "layers.*.attention*"],
+                         "results": "dropped"})"),
+             StartsWith("/strategy/recompute: expected groups that drop their results "
+                        "and do not need each other, found a circle with layers.0."));
   CHECK_THAT(refused(R"({"every": 2})", R"(, "token_slices": [12, 8])"),
              ContainsSubstring("no recomputation"));
   CHECK_THAT(refused(R"("none")", R"(, "partition_checkpoints": true)"),
