@@ -40,7 +40,7 @@ TEST_CASE("stages of unequally many layers are read as Megatron-LM deals them ou
     const auto list = strategy.find("layers_per_stage");
     return list ? list->dump() : "";
   };
-  CHECK(stages("") == "");
+  CHECK(stages("").empty());
   CHECK(stages("--decoder-first-pipeline-num-layers 6") == "[6,8,8,8]");
   CHECK(stages("--decoder-last-pipeline-num-layers 6") == "[8,8,8,6]");
   CHECK(stages("--decoder-first-pipeline-num-layers 8 --decoder-last-pipeline-num-layers 4") ==
@@ -49,7 +49,7 @@ TEST_CASE("stages of unequally many layers are read as Megatron-LM deals them ou
         "[7,8,8,7]");
   CHECK(stages("--decoder-first-pipeline-num-layers 6 --num-virtual-stages-per-pipeline-rank 2") ==
         "[3,4,4,4,3,4,4,4]");
-  CHECK(stages("--decoder-first-pipeline-num-layers 7") == "");
+  CHECK(stages("--decoder-first-pipeline-num-layers 7").empty());
 }
 
 TEST_CASE("mixtures of today are read from their config.json as the presets of their names") {
