@@ -44,6 +44,11 @@ constexpr std::string_view no_matter[] = {"_*",
                                           "routed_scaling_factor",
                                           "topk_method",
                                           "ep_size",
+                                          "encoder_stride",
+                                          "id2label*",
+                                          "label2id*",
+                                          "pooler_*",
+                                          "problem_type",
                                           "initial_context_length"};
 constexpr Missing missing[] = {
     {"sliding_window", "attention is over all earlier tokens"},
@@ -189,6 +194,53 @@ void read_gpt_oss(Said& said, Settings& settings) {
   read_head_width(said, settings);
 }
 
+/// Of classifiers of images: what they have in common. Classes are counted by their labels.
+void read_images(Said& said, Settings& settings) {
+  expect(said, settings, "hidden_act", {"gelu"}, "the MLP's activation is GELU");
+  expect(said, settings, "qkv_bias", {"true"}, "all linear layers have biases");
+  const auto labels = std::ranges::count_if(
+      said.left(), [](const Said::Value& value) { return value.name.starts_with("id2label."); });
+  if (labels > 1) settings.model.set("classes", static_cast<int>(labels));
+}
+
+void read_vit(Said& said, Settings& settings) {
+  read_images(said, settings);
+  const bool hidden = said.real("hidden_dropout_prob").value_or(0) > 0;
+  const bool attention = said.real("attention_probs_dropout_prob").value_or(0) > 0;
+  settings.model.set("dropout", hidden || attention).set("attention", "fused");
+}
+
+/// Whole numbers of a list.
+std::vector<std::int64_t> numbers(Said& said, const std::string& name) {
+  std::vector<std::int64_t> all;
+  const auto list = said.take(name);
+  if (!list) return all;
+  for (const JsonReader& one : JsonReader::from_text(*list, name).elements())
+    all.push_back(one.whole_number());
+  return all;
+}
+
+void read_swin(Said& said, Settings& settings) {
+  read_images(said, settings);
+  Json depths = Json::array();
+  for (const std::int64_t layers : numbers(said, "depths")) depths.push(layers);
+  settings.model.set("depths", depths);
+  const std::vector<std::int64_t> heads = numbers(said, "num_heads");
+  if (!heads.empty()) settings.model.set("heads", heads.front());
+  for (std::size_t level = 1; level < heads.size(); ++level) {
+    if (heads[level] != heads[0] << level)
+      settings.left_out.push_back(
+          {"num_heads", "each level has twice the heads of the one before"});
+  }
+  const double ratio = said.real("mlp_ratio").value_or(4);
+  settings.model.set("mlp_ratio", static_cast<std::int64_t>(ratio));
+  for (const char* derived : {"hidden_size", "num_layers"}) said.take(derived);
+  expect(said, settings, "use_absolute_embeddings", {"false"}, "positions are offsets in windows");
+  expect(said, settings, "drop_path_rate", {"0.0", "0"}, "no path is dropped");
+  for (const char* name : {"hidden_dropout_prob", "attention_probs_dropout_prob"})
+    expect(said, settings, name, {"0.0", "0"}, "there is no dropout");
+}
+
 /// Values of transformers' names as our keys of a family.
 struct Names {
   std::string family;
@@ -221,6 +273,13 @@ const std::map<std::string, Names> models = [] {
                                     {"first_k_dense_replace", "plain_layers"},
                                     {"qk_nope_head_dim", "head_width"}});
   const Keys oss = with(moe, {{"num_local_experts", "experts"}});
+  const Keys images = {
+      {"image_size", "image"}, {"patch_size", "patch"}, {"num_channels", "channels"}};
+  const Keys vit = with(images, {{"num_hidden_layers", "layers"},
+                                 {"hidden_size", "hidden"},
+                                 {"num_attention_heads", "heads"},
+                                 {"intermediate_size", "intermediate"}});
+  const Keys swin = with(images, {{"embed_dim", "hidden"}, {"window_size", "window"}});
   const Keys opt = with(sizes, {{"ffn_dim", "intermediate"}});
   const Keys gpt2 = {{"n_layer", "layers"},       {"n_embd", "hidden"},
                      {"n_head", "heads"},         {"n_inner", "intermediate"},
@@ -235,6 +294,8 @@ const std::map<std::string, Names> models = [] {
                                       {"qwen3_moe", {"llama", qwen, &read_qwen3_moe}},
                                       {"deepseek_v3", {"llama", deepseek, &read_deepseek}},
                                       {"kimi_k2", {"llama", deepseek, &read_deepseek}},
+                                      {"vit", {"vit", vit, &read_vit}},
+                                      {"swin", {"swin", swin, &read_swin}},
                                       {"gpt_oss", {"gpt", oss, &read_gpt_oss}}};
 }();
 
@@ -257,8 +318,10 @@ Settings read(const std::string& text, const std::string& file) {
   names.read(said, settings);
   expect(said, settings, "gradient_checkpointing", {"false"}, "say it as \"recompute\"");
   expect(said, settings, "layerdrop", {"0.0", "0"}, "no layer is left out");
-  settings.assumed.push_back(
-      {"sequence", "the longest that the model takes; --set model.sequence=4096 says another"});
+  const auto is_sequence = [](const auto& key) { return key.second == "sequence"; };
+  if (std::ranges::any_of(names.keys, is_sequence))
+    settings.assumed.push_back(
+        {"sequence", "the longest that the model takes; --set model.sequence=4096 says another"});
   if (const auto dtype = said.take("torch_dtype")) {
     const std::map<std::string, std::string> precisions = {
         {"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "bf16"}};

@@ -1,6 +1,7 @@
 // Builds a graph of what a model's file says, and refuses what no graph can be made of.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,16 +51,29 @@ class WrittenGraph {
       for (std::int64_t turn = 0; turn < std::max<std::int64_t>(1, segment.repeat); ++turn)
         add_turn(segment, place("segments", i), turn);
     }
-    for (const auto& [id, path] : path_of_) {
-      const Role role = build_[id].role;
-      if (role != Role::input && role != Role::parameter && !written_.contains(id))
-        fail(path, "a tensor that an operator writes", build_[id].name);
+    for (const auto& [id, known] : tensors_) {
+      if (!is_given(id) && !known.written)
+        fail(known.path, "a tensor that an operator writes", build_[id].name);
     }
     return finished();
   }
 
  private:
   using Names = std::map<std::string, TensorId>;
+
+  /// What is known of a tensor.
+  struct Known {
+    std::string path;      ///< in the file
+    std::size_t home = 0;  ///< its segment
+    bool written = false;
+    bool read = false;
+    std::optional<std::size_t> reader = {};  ///< another segment, which reads an activation
+  };
+
+  /// Inputs and parameters are there from the start.
+  [[nodiscard]] bool is_given(TensorId id) const {
+    return build_[id].role == Role::input || build_[id].role == Role::parameter;
+  }
 
   void add_turn(const WrittenSegment& segment, const std::string& path, std::int64_t turn) {
     const std::string name =
@@ -94,8 +108,12 @@ class WrittenGraph {
   void add_tensor(const WrittenTensor& tensor, const std::string& path,
                   const std::string& segment) {
     std::vector<std::int64_t> shape;
-    for (const WrittenSize& size : tensor.shape)
-      shape.push_back(size.each_sample ? size.size * batch_ : size.size);
+    for (const WrittenSize& size : tensor.shape) {
+      const std::int64_t times = size.each_sample ? batch_ : 1;
+      if (static_cast<double>(size.size) * static_cast<double>(times) > 1e15)
+        fail(path + "/shape", "sizes of at most 1e15 for all samples", std::to_string(size.size));
+      shape.push_back(size.size * times);
+    }
     const TensorId id = sized(tensor, std::move(shape), path);
     if (tensor.frozen && tensor.role != Role::parameter)
       fail(path + "/frozen", "the role parameter beside it", "");
@@ -106,8 +124,7 @@ class WrittenGraph {
     if (!all_.emplace(segment + "." + tensor.name, id).second)
       fail(path + "/name", "a name that no other tensor has, with its segment before it",
            segment + "." + tensor.name);
-    path_of_.emplace(id, path);
-    home_.emplace(id, segments_.size() - 1);
+    tensors_.emplace(id, Known{.path = path, .home = segments_.size() - 1});
     check_tensor(tensor, path);
   }
 
@@ -138,8 +155,7 @@ class WrittenGraph {
     const auto known = here != here_.end() ? here : all_.find(name);
     if (here == here_.end() && known == all_.end())
       fail(path, "a tensor of the segment, or of an earlier one, segment.tensor", name);
-    const Role role = build_[known->second].role;
-    if (role != Role::input && role != Role::parameter && !written_.contains(known->second))
+    if (!is_given(known->second) && !tensors_.at(known->second).written)
       fail(path, "a tensor that an operator before this one writes", name);
     return known->second;
   }
@@ -147,10 +163,9 @@ class WrittenGraph {
   TensorId write(const std::string& name, const std::string& path) {
     const auto own = own_.find(name);
     if (own == own_.end()) fail(path, "a tensor of the segment", name);
-    const Role role = build_[own->second].role;
-    if (role == Role::input || role == Role::parameter)
+    if (is_given(own->second))
       fail(path, "a tensor that is neither an input nor a parameter", name);
-    if (!written_.insert(own->second).second)
+    if (std::exchange(tensors_.at(own->second).written, true))
       fail(path, "a tensor that no other operator writes", name);
     return own->second;
   }
@@ -183,14 +198,14 @@ class WrittenGraph {
 
   /// Of an activation two segments may be readers, its own and another one.
   void note_reader(TensorId tensor, const std::string& path) {
-    read_.insert(tensor);
+    Known& known = tensors_.at(tensor);
+    known.read = true;
     const std::size_t here = segments_.size() - 1;
-    const auto own = home_.find(tensor);
-    if (!written_.contains(tensor) || own->second == here) return;
-    const auto [reader, fresh] = reader_.emplace(tensor, here);
-    if (!fresh && reader->second != here)
+    if (!known.written || known.home == here) return;
+    if (known.reader.value_or(here) != here)
       fail(path, "a tensor that no other segment reads but its own; hand on a copy (identity)",
            build_[tensor].name);
+    known.reader = here;
   }
 
   /// The annotation of an operator that has as many operands as its kind and its annotation.
@@ -217,19 +232,19 @@ class WrittenGraph {
     const auto loss = all_.find(m_.loss);
     if (loss == all_.end() || build_[loss->second].role != Role::activation ||
         build_[loss->second].type != DataType::fp32 ||
-        home_.at(loss->second) + 1 != segments_.size())
+        tensors_.at(loss->second).home + 1 != segments_.size())
       fail("/loss", "an activation of the last segment in fp32, segment.tensor", m_.loss);
     for (const auto& [path, heads] : cut_) {
       for (std::size_t i = 0; i < heads.size(); ++i) {
-        if (!read_.contains(heads[i]))
+        if (!tensors_.at(heads[i]).read)
           fail(path + place("writes", i), "a tensor that an operator reads", build_[heads[i]].name);
       }
     }
     Graph graph = std::move(build_).finish(loss->second);
-    for (const auto& [id, path] : path_of_) {
+    for (const auto& [id, known] : tensors_) {
       const Tensor& tensor = graph.tensors[id];
       if (tensor.role == Role::parameter && tensor.requires_grad && graph.gradient_of[id] < 0)
-        fail(path, "a parameter that the loss depends on, or \"frozen\": true", tensor.name);
+        fail(known.path, "a parameter that the loss depends on, or \"frozen\": true", tensor.name);
     }
     graph.sample_tokens = m_.tokens;
     graph.forward_repeats = static_cast<int>(m_.passes);
@@ -243,10 +258,10 @@ class WrittenGraph {
                                                        const WrittenTaking& pair,
                                                        const std::string& path) const {
     const auto from = all_.find(pair.from), then = all_.find(pair.then);
-    if (from == all_.end() || !written_.contains(from->second))
+    if (from == all_.end() || !tensors_.at(from->second).written)
       fail(path + "/from", "a tensor that an operator writes, segment.tensor", pair.from);
     if (then == all_.end() || graph.tensors[then->second].role != Role::input ||
-        !read_.contains(then->second))
+        !tensors_.at(then->second).read)
       fail(path + "/then", "an input that an operator reads, segment.tensor", pair.then);
     const Tensor &one = graph.tensors[from->second], &other = graph.tensors[then->second];
     if (one.shape != other.shape || one.type != other.type)
@@ -259,17 +274,13 @@ class WrittenGraph {
   DataType values_;
   Builder build_;
   std::set<std::string> segments_;
-  Names all_;          ///< in full
-  Names own_;          ///< tensors of the segment
-  Names here_;         ///< the same, and what it takes
-  Names turn_before_;  ///< tensors of the turn before
-  std::set<TensorId> written_;
-  std::set<TensorId> read_;
-  std::set<std::string> operators_;         ///< of the segment
-  std::map<TensorId, std::size_t> home_;    ///< the segment of a tensor
-  std::map<TensorId, std::size_t> reader_;  ///< another segment that reads an activation
+  Names all_;                                                       ///< in full
+  Names own_;                                                       ///< tensors of the segment
+  Names here_;                                                      ///< the same, and what it takes
+  Names turn_before_;                                               ///< tensors of the turn before
+  std::set<std::string> operators_;                                 ///< of the segment
+  std::map<TensorId, Known> tensors_;                               ///< of all segments so far
   std::vector<std::pair<std::string, std::vector<TensorId>>> cut_;  ///< heads, by their operator
-  std::map<TensorId, std::string> path_of_;
 };
 
 }  // namespace

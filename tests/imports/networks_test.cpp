@@ -28,6 +28,38 @@ void check_preset(Settings settings, const std::string& preset) {
   }
 }
 
+void check_model(const Settings& settings, const std::string& expected) {
+  CHECK(members(JsonReader::from_text(settings.model.text(), "read")) ==
+        members(JsonReader::from_text(expected, "expected")));
+}
+
+TEST_CASE("classifiers of images are read from their config.json") {
+  // google/vit-large-patch16-224 and microsoft/swin-large-patch4-window7-224, as released, less
+  // what says nothing of the network; three labels stand for all.
+  const Settings vit = read(R"({"model_type": "vit", "architectures": ["ViTForImageClassification"],
+    "num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16,
+    "intermediate_size": 4096, "image_size": 224, "patch_size": 16, "num_channels": 3,
+    "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+    "layer_norm_eps": 1e-12, "qkv_bias": true, "encoder_stride": 16,
+    "id2label": {"0": "tench", "1": "goldfish", "2": "shark"}, "label2id": {"tench": 0}})");
+  CHECK(vit.left_out.empty());
+  check_model(vit, R"({"family": "vit", "layers": 24, "hidden": 1024, "heads": 16,
+    "intermediate": 4096, "image": 224, "patch": 16, "channels": 3, "classes": 3,
+    "dropout": false, "attention": "fused"})");
+  const Settings swin = read(R"({"model_type": "swin", "depths": [2, 2, 18, 2], "embed_dim": 192,
+    "num_heads": [6, 12, 24, 48], "window_size": 7, "image_size": 224, "patch_size": 4,
+    "num_channels": 3, "mlp_ratio": 4.0, "qkv_bias": true, "hidden_act": "gelu",
+    "drop_path_rate": 0.1, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+    "use_absolute_embeddings": false, "hidden_size": 1536, "num_layers": 4})");
+  REQUIRE(swin.left_out.size() == 1);
+  CHECK(swin.left_out.front().what == "drop_path_rate: 0.1");
+  check_model(swin, R"({"family": "swin", "depths": [2, 2, 18, 2], "hidden": 192, "heads": 6,
+    "window": 7, "image": 224, "patch": 4, "channels": 3, "mlp_ratio": 4})");
+  // Heads that do not double are not those of the family.
+  CHECK(read(R"({"model_type": "swin", "depths": [2, 2], "num_heads": [3, 3]})").left_out.size() ==
+        1);
+}
+
 TEST_CASE("stages of unequally many layers are read as Megatron-LM deals them out") {
   const auto stages = [](const std::string& more) {
     const Settings settings = read(
