@@ -175,41 +175,34 @@ struct JsonReader::Layer {
   }
 
   /// Values of one place merged into one, as `find` sees their members.
-  static ordered_json merged(const std::vector<const ordered_json*>& values) {
-    if (!values.front()->is_object()) return *values.front();
+  static ordered_json merged(const std::vector<Layer>& layers) {
+    if (!layers.front().value->is_object()) return *layers.front().value;
     ordered_json result = ordered_json::object();
-    for (const ordered_json* value : values) {
-      for (const auto& [key, member] : value->items()) {
+    for (const Layer& layer : layers) {
+      for (const auto& [key, member] : layer.value->items()) {
         if (result.contains(key)) continue;
-        const std::vector<const ordered_json*> of_key = members(values, key);
+        const std::vector<Layer> of_key = children(layers, key);
         if (!of_key.empty()) result[key] = merged(of_key);
       }
     }
     return result;
   }
-  static ordered_json merged(const std::vector<Layer>& layers) {
-    std::vector<const ordered_json*> values;
-    for (const Layer& layer : layers) values.push_back(layer.value);
-    return merged(values);
-  }
 
- private:
-  /// What objects have under a key: only objects are merged; anything else hides what lies below
-  /// it, and null takes it away.
-  static std::vector<const ordered_json*> members(const std::vector<const ordered_json*>& objects,
-                                                  const std::string& key) {
-    std::vector<const ordered_json*> found;
+  /// What layers of objects have under a key. Only objects are layered; anything else hides what
+  /// lies below it, and null takes it away.
+  static std::vector<Layer> children(const std::vector<Layer>& layers, std::string_view key) {
+    std::vector<Layer> found;
     bool hides = false;
-    for (const ordered_json* object : objects) {
-      const auto member = object->find(key);
-      if (member == object->end()) continue;
-      if (found.empty() || (found.back()->is_object() && member->is_object())) {
-        found.push_back(&*member);
+    for (const Layer& layer : layers) {
+      const auto member = layer.value->find(std::string(key));
+      if (member == layer.value->end()) continue;
+      if (found.empty() || (found.back().value->is_object() && member->is_object())) {
+        found.push_back(layer.child(*member, key));
       } else {
         hides = true;
       }
     }
-    if (hides && found.front()->is_null()) found.clear();
+    if (hides && found.front().value->is_null()) found.clear();
     return found;
   }
 };
@@ -273,19 +266,10 @@ JsonReader JsonReader::at(std::string_view key) const {
 
 std::optional<JsonReader> JsonReader::find(std::string_view key) const {
   if (!is_object()) malformed(*this, "an object");
-  std::vector<Layer> found;
-  bool hides = false;
-  for (const Layer& layer : layers_) {
-    // Asked for in every layer, so that a default that every run overrides is still a known key.
-    layer.document->ask(*layer.value, key);
-    const auto member = layer.value->find(std::string(key));
-    if (member == layer.value->end()) continue;
-    // Only objects are layered; anything else hides what lies below it, and null takes it away.
-    const bool hidden = !found.empty() && !(found.back().value->is_object() && member->is_object());
-    hides = hides || hidden;
-    if (!hidden) found.push_back(layer.child(*member, key));
-  }
-  if (found.empty() || (hides && found.front().value->is_null())) return std::nullopt;
+  // Asked for in every layer, so that a default that every run overrides is still a known key.
+  for (const Layer& layer : layers_) layer.document->ask(*layer.value, key);
+  std::vector<Layer> found = Layer::children(layers_, key);
+  if (found.empty()) return std::nullopt;
   return JsonReader(std::move(found));
 }
 

@@ -40,8 +40,8 @@ void for_each_pair(std::int64_t side, std::int64_t heads, const Work& work) {
   }
 }
 
-/// Of a row or column of a shifted image: 0 where all of its window was one, else on which side of
-/// the image's old edge it is.
+/// Of a row or column of a shifted image: 0 in windows whose tokens were neighbours before; in the
+/// last window 1 before the image's old edge, 2 behind it.
 std::int64_t band(const Image& image, std::int64_t at) {
   if (at < image.rows - image.side) return 0;
   return at < image.rows - image.side / 2 ? 1 : 2;

@@ -30,9 +30,10 @@ void from_windows(const Image& image, In<T> x, Out<T> y);
 template <typename T>
 void shift(const Image& image, std::int64_t by, In<T> x, Out<T> y);
 
-/// Biases of pairs of a window's tokens: y (heads, side^2, side^2) has for a query at (r, c) and a
-/// key at (s, d) the row (r - s + side - 1) * (2 side - 1) + c - d + side - 1 of `table`
-/// ((2 side - 1)^2, heads). Liu et al., Swin Transformer, arXiv:2103.14030, equation 4.
+/// Biases of pairs of a window's tokens: y (heads, side^2, side^2), looked up in `table`
+/// ((2 side - 1)^2, heads). A query at (r, c) and a key at (s, d) have its row
+/// (r - s + side - 1) * (2 side - 1) + c - d + side - 1. Liu et al., Swin Transformer,
+/// arXiv:2103.14030, equation 4.
 template <typename T>
 void window_bias(std::int64_t side, std::int64_t heads, In<T> table, Out<T> y);
 /// Adds to `dtable` the gradients dy of all pairs.

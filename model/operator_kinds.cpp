@@ -14,9 +14,13 @@ constexpr OperandOf every_dy{OperandOf::Side::returned, -1};
 constexpr OperandOf x(int place) { return {OperandOf::Side::input, place}; }
 constexpr OperandOf y(int place) { return {OperandOf::Side::output, place}; }
 
+constexpr OperandForm pointwise{.counts = "1>1", .keeps_shape = true};
+constexpr OperandForm row_by_row{.counts = "1>1", .keeps_shape = true, .whole_rows = true};
+constexpr OperandForm not_said{};
+
 /// Kernels of one kind, forward and backward.
 OperatorKind row(std::string_view name, std::string_view kernel, std::string_view passes,
-                 std::string_view operands, std::vector<GradientRule> gradients = {}) {
+                 const OperandForm& operands, std::vector<GradientRule> gradients = {}) {
   return {name, kernel, kernel, passes, operands, std::move(gradients)};
 }
 
@@ -29,7 +33,7 @@ OperatorKind fused(std::string_view name, std::string_view passes,
       "attention",
       "attention_backward",
       passes,
-      "3-4>2",
+      {.counts = "3-4>2"},
       {{0, reads}, {1, reads}, {2, reads}, {3, {dy, y(0), y(1), x(3)}, "attention_sink_gradient"}},
       in_stacks};
 }
@@ -37,74 +41,81 @@ OperatorKind fused(std::string_view name, std::string_view passes,
 /// By OpKind.
 std::vector<OperatorKind> kinds_in_code() {
   return {
-      row("embedding", "embedding", "FW", "2>1", {{1, {dy, x(0)}}}),
-      row("add", "elementwise", "F", "2>1", {{0}, {1}}),
-      row("bias_add", "elementwise", "F", "2>1", {{0}, {1}}),
-      row("layer_norm", "norm", "FB", "3>2",
+      row("embedding", "embedding", "FW", {.counts = "2>1", .sums = true}, {{1, {dy, x(0)}}}),
+      row("add", "elementwise", "F", {.counts = "2>1", .keeps_shape = true}, {{0}, {1}}),
+      row("bias_add", "elementwise", "F", {.counts = "2>1", .keeps_shape = true}, {{0}, {1}}),
+      row("layer_norm", "norm", "FB", {.counts = "3>2", .keeps_shape = true, .whole_rows = true},
           {{0, {dy, x(0), y(1), x(1)}}, {1, {dy, x(0), y(1)}, "layer_norm_scale_gradient"}, {2}}),
-      row("rms_norm", "rms_norm", "FB", "2>2",
+      row("rms_norm", "rms_norm", "FB", {.counts = "2>2", .keeps_shape = true, .whole_rows = true},
           {{0, {dy, x(0), y(1), x(1)}}, {1, {dy, x(0), y(1)}, "layer_norm_scale_gradient"}}),
-      row("contraction", "gemm", "FBW", "2>1", {{0, {dy, x(1)}}, {1, {dy, x(0)}}}),
-      row("split_heads", "elementwise", "FB", "1>1-9", {{0, {every_dy}}}),
-      row("merge_heads", "elementwise", "FB", "1>1", {{0, {dy}}}),
-      row("rotary", "elementwise", "FB", "1>1", {{0, {dy}}}),
-      row("repeat", "elementwise", "FB", "1>1", {{0, {dy}}}),
-      row("masked_softmax", "softmax", "FB", "1>1", {{0, {dy, y(0)}}}),
+      row("contraction", "gemm", "FBW", {.counts = "2>1", .sums = true},
+          {{0, {dy, x(1)}}, {1, {dy, x(0)}}}),
+      row("split_heads", "elementwise", "FB", {.counts = "1>1-9"}, {{0, {every_dy}}}),
+      row("merge_heads", "elementwise", "FB", {.counts = "1>1"}, {{0, {dy}}}),
+      row("rotary", "elementwise", "FB", row_by_row, {{0, {dy}}}),
+      row("repeat", "elementwise", "FB", {.counts = "1>1"}, {{0, {dy}}}),
+      row("masked_softmax", "softmax", "FB", row_by_row, {{0, {dy, y(0)}}}),
       // Frameworks mask scores with the same kernels whether these scale them or not.
-      {"causal_softmax", "softmax", "softmax", "", "1>1", {{0, {dy, y(0)}}}, "masked_softmax"},
-      row("softmax", "softmax", "FB", "1>1", {{0, {dy, y(0)}}}),
-      row("scaled_softmax", "softmax", "FB", "1>1", {{0, {dy, y(0)}}}),
-      row("dropout", "dropout", "FB", "1>2", {{0, {dy, y(1)}}}),
-      row("attention_dropout", "dropout", "FB", "1>2", {{0, {dy, y(1)}}}),
+      {"causal_softmax", "softmax", "softmax", "", row_by_row, {{0, {dy, y(0)}}}, "masked_softmax"},
+      row("softmax", "softmax", "FB", row_by_row, {{0, {dy, y(0)}}}),
+      row("scaled_softmax", "softmax", "FB", row_by_row, {{0, {dy, y(0)}}}),
+      row("dropout", "dropout", "FB", {.counts = "1>2", .keeps_shape = true}, {{0, {dy, y(1)}}}),
+      row("attention_dropout", "dropout", "FB", {.counts = "1>2", .keeps_shape = true},
+          {{0, {dy, y(1)}}}),
       fused("fused_attention", "FB"),
       fused("fused_attention_to_all", "", "fused_attention"),
-      row("gelu", "activation_function", "FB", "1>1", {{0, {dy, x(0)}}}),
-      row("relu", "activation_function", "FB", "1>1", {{0, {dy, y(0)}}}),
-      row("squared_relu", "activation_function", "FB", "1>1", {{0, {dy, x(0)}}}),
-      row("silu", "activation_function", "FB", "1>1", {{0, {dy, x(0)}}}),
-      row("swiglu", "activation_function", "FB", "1>1", {{0, {dy, x(0)}}}),
-      row("sigmoid", "activation_function", "FB", "1>1", {{0, {dy, y(0)}}}),
-      row("multiply", "elementwise", "FB", "2>1", {{0, {dy, x(1)}}, {1, {dy, x(0)}}}),
-      row("cast", "elementwise", "FB", "", {{0}}),
-      row("identity", "elementwise", "", "1>1", {{0}}),
-      row("prepend", "elementwise", "FBW", "2>1", {{0, {dy}}, {1, {dy}}}),
-      row("relative_bias", "elementwise", "FW", "1>1", {{0, {dy}}}),
-      row("causal_relative_bias", "elementwise", "FW", "1>1", {{0, {dy}}}),
-      row("dispatch", "elementwise", "FB", "2>2",
+      row("gelu", "activation_function", "FB", pointwise, {{0, {dy, x(0)}}}),
+      row("relu", "activation_function", "FB", pointwise, {{0, {dy, y(0)}}}),
+      row("squared_relu", "activation_function", "FB", pointwise, {{0, {dy, x(0)}}}),
+      row("silu", "activation_function", "FB", pointwise, {{0, {dy, x(0)}}}),
+      row("swiglu", "activation_function", "FB", {.counts = "1>1"}, {{0, {dy, x(0)}}}),
+      row("sigmoid", "activation_function", "FB", pointwise, {{0, {dy, y(0)}}}),
+      row("multiply", "elementwise", "FB", {.counts = "2>1", .keeps_shape = true},
+          {{0, {dy, x(1)}}, {1, {dy, x(0)}}}),
+      row("cast", "elementwise", "FB", not_said, {{0}}),
+      row("identity", "elementwise", "", pointwise, {{0}}),
+      row("prepend", "elementwise", "FBW", {.counts = "2>1"}, {{0, {dy}}, {1, {dy}}}),
+      row("relative_bias", "elementwise", "FW", {.counts = "1>1"}, {{0, {dy}}}),
+      row("causal_relative_bias", "elementwise", "FW", {.counts = "1>1"}, {{0, {dy}}}),
+      row("dispatch", "elementwise", "FB", {.counts = "2>2"},
           {{0, {dy, y(1)}}}),  // the choice of slots has none
-      row("combine", "elementwise", "FB", "3>1", {{0, {dy, x(1), x(2)}}, {1, {dy, x(0), x(2)}}}),
-      row("row_max", "reduction", "F", "1>1"),
-      row("exponential", "cross_entropy", "F", "2>1"),
-      row("row_sum", "reduction", "F", "1-2>1"),
-      row("pick", "elementwise", "F", "2>1"),
+      row("combine", "elementwise", "FB", {.counts = "3>1"},
+          {{0, {dy, x(1), x(2)}}, {1, {dy, x(0), x(2)}}}),
+      row("row_max", "reduction", "F", {.counts = "1>1", .sums = true}),
+      row("exponential", "cross_entropy", "F", {.counts = "2>1"}),
+      row("row_sum", "reduction", "F", {.counts = "1-2>1", .sums = true}),
+      row("pick", "elementwise", "F", {.counts = "2>1", .sums = true}),
       // d loss / d logits = exponential / sum - [label], if it was not left where the logits were.
-      row("cross_entropy", "cross_entropy", "FB", "5-6>1-2",
+      row("cross_entropy", "cross_entropy", "FB", {.counts = "5-6>1-2"},
           {{0, {}, "", y(1)}, {4, {dy, x(0), x(1), x(3)}}}),
-      row("layer_norm_scale_gradient", "reduction", "W", ""),
-      row("bias_gradient", "reduction", "BW", ""),
-      row("gradient_sum", "elementwise", "B", ""),
-      row("optimizer_step", "optimizer", "", ""),
+      row("layer_norm_scale_gradient", "reduction", "W", not_said),
+      row("bias_gradient", "reduction", "BW", not_said),
+      row("gradient_sum", "elementwise", "B", not_said),
+      row("optimizer_step", "optimizer", "", not_said),
   };
 }
 
 /// Kinds that code finds by their names.
 std::vector<OperatorKind> kinds_by_name() {
   return {
-      row("tanh", "activation_function", "FB", "1>1", {{0, {dy, y(0)}}}),
-      row("first_token", "elementwise", "FB", "1>1", {{0, {dy}}}),
-      row("attention_sink_gradient", "reduction", "W", ""),
-      row("slot_weights", "elementwise", "FB", "2>1", {{0, {dy, x(1)}}}),
-      row("weighted_swiglu", "activation_function", "FB", "2>1",
+      row("tanh", "activation_function", "FB", pointwise, {{0, {dy, y(0)}}}),
+      row("first_token", "elementwise", "FB", {.counts = "1>1", .takes_whole = true}, {{0, {dy}}}),
+      row("attention_sink_gradient", "reduction", "W", not_said),
+      row("slot_weights", "elementwise", "FB", {.counts = "2>1"}, {{0, {dy, x(1)}}}),
+      row("weighted_swiglu", "activation_function", "FB", {.counts = "2>1"},
           {{0, {dy, x(0), x(1)}}, {1, {dy, x(0)}}}),
-      row("collect", "elementwise", "FB", "2>1", {{0, {dy, x(1)}}}),
-      row("join", "elementwise", "FB", "2>1", {{0, {dy}}, {1, {dy}}}),
-      row("windows", "elementwise", "FB", "1>1", {{0, {dy}}}),
-      row("from_windows", "elementwise", "FB", "1>1", {{0, {dy}}}),
-      row("shift", "elementwise", "FB", "1>1", {{0, {dy}}}),
-      row("shift_back", "elementwise", "FB", "1>1", {{0, {dy}}}),
-      row("window_bias", "elementwise", "FW", "1>1", {{0, {dy}}}),
-      row("window_mask", "elementwise", "F", "1>1", {{0}}),
-      row("token_mean", "reduction", "FB", "1>1", {{0, {dy}}}),
+      row("collect", "elementwise", "FB", {.counts = "2>1"}, {{0, {dy, x(1)}}}),
+      row("join", "elementwise", "FB", {.counts = "2>1"}, {{0, {dy}}, {1, {dy}}}),
+      row("windows", "elementwise", "FB", {.counts = "1>1", .of_image = true}, {{0, {dy}}}),
+      row("from_windows", "elementwise", "FB", {.counts = "1>1", .of_image = true}, {{0, {dy}}}),
+      row("shift", "elementwise", "FB", {.counts = "1>1", .keeps_shape = true, .of_image = true},
+          {{0, {dy}}}),
+      row("shift_back", "elementwise", "FB",
+          {.counts = "1>1", .keeps_shape = true, .of_image = true}, {{0, {dy}}}),
+      row("window_bias", "elementwise", "FW", {.counts = "1>1", .of_image = true}, {{0, {dy}}}),
+      row("window_mask", "elementwise", "F",
+          {.counts = "1>1", .keeps_shape = true, .of_image = true}, {{0}}),
+      row("token_mean", "reduction", "FB", {.counts = "1>1", .takes_whole = true}, {{0, {dy}}}),
   };
 }
 

@@ -29,6 +29,16 @@ struct GradientRule {
   std::optional<OperandOf> left_in = {};  ///< the forward operator has left it there
 };
 
+/// What operands a kind takes, for whoever reads a model's file.
+struct OperandForm {
+  std::string_view counts;   ///< how many it reads and writes, "1-2>1"; "": no model says it
+  bool keeps_shape = false;  ///< its first result has the dimensions of its first operand
+  bool whole_rows = false;   ///< it needs the last dimension of that operand whole
+  bool sums = false;         ///< over what its result lacks: parts have partial results
+  bool takes_whole = false;  ///< it needs whole what its result lacks
+  bool of_image = false;     ///< it knows windows of an image
+};
+
 /// Costs, the lowering and the backward pass read the row. Their code names the few kinds that
 /// differ in more than a row says, such as contractions, casts, embeddings and attention.
 struct OperatorKind {
@@ -38,8 +48,7 @@ struct OperatorKind {
   /// Its operators of which stacks may say something. F: forward, B: gradients of activations, W:
   /// gradients of weights.
   std::string_view passes;
-  /// How many tensors it reads and writes, "1-2>1"; "": a model does not say it.
-  std::string_view operands;
+  OperandForm operands;
   std::vector<GradientRule> gradients = {};
   std::string_view in_stacks = {};  ///< the kind by whose name stacks call it; "": its own
 };

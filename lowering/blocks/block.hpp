@@ -19,10 +19,9 @@ enum class ForwardRun : std::uint8_t {
 /// F: runs the forward operators. It keeps what the backward operators read and no group
 /// recomputes, and the inputs of groups, divided as the plan's checkpoint_axes say. A run `again`
 /// keeps what the backward operators read and no group within it recomputes, and inputs of those
-/// groups. A run that only `infers` keeps nothing. Later segments
-/// read the tensors of activations_out that `leaves` describes: in a layout without partial values,
-/// counted as the category says. `in` gives the layouts of activations_in, which no later segment
-/// reads.
+/// groups. A run that only `infers` keeps nothing. Later segments read the tensors of
+/// activations_out that `leaves` describes: in a layout without partial values, counted as the
+/// category says. `in` gives the layouts of activations_in, which no later segment reads.
 LoweredPass lower_forward(const BlockContext& context, const std::map<int, Border>& in,
                           const std::map<int, program::Category>& leaves, ForwardRun run);
 

@@ -7,28 +7,10 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::model {
 namespace {
-
-using Kinds = std::set<std::string>;
-
-/// The first result is as the first operand, number by number or row by row.
-const Kinds keep_shape = {
-    "add",     "bias_add",       "layer_norm",     "rms_norm",   "rotary",   "masked_softmax",
-    "softmax", "causal_softmax", "scaled_softmax", "dropout",    "gelu",     "attention_dropout",
-    "relu",    "squared_relu",   "silu",           "sigmoid",    "multiply", "identity",
-    "tanh",    "shift",          "shift_back",     "window_mask"};
-/// They need every row of the first operand whole.
-const Kinds whole_rows = {"layer_norm", "rms_norm",       "rotary",        "masked_softmax",
-                          "softmax",    "causal_softmax", "scaled_softmax"};
-/// They sum over what their result lacks, so that parts have partial results.
-const Kinds sum_up = {"contraction", "row_max", "row_sum", "pick", "embedding"};
-/// They need what their result lacks whole.
-const Kinds take_whole = {"token_mean", "first_token"};
-/// They know windows of an image.
-const Kinds of_images = {"windows",    "from_windows", "shift",
-                         "shift_back", "window_bias",  "window_mask"};
 
 constexpr const char* fused_core = "b s g e^, b t^ g d^, b t^ g w^ -> b s (g o^), b s g queries^";
 constexpr const char* fused_core_with_sinks =
@@ -36,7 +18,8 @@ constexpr const char* fused_core_with_sinks =
 
 class Check {
  public:
-  explicit Check(const WrittenOperands& operands) : o_(operands) {}
+  explicit Check(const WrittenOperands& operands)
+      : o_(operands), form_(row_of(operator_named(operands.op.kind)).operands) {}
 
   void run() const {
     check_sizes();
@@ -45,7 +28,7 @@ class Check {
     check_heads();
     check_types();
     check_keys();
-    if (of_images.contains(o_.op.kind)) check_image();
+    if (form_.of_image) check_image();
   }
 
  private:
@@ -56,7 +39,6 @@ class Check {
   [[noreturn]] void fail_annotation(const std::string& expected) const {
     fail("/annotation", expected, o_.op.annotation);
   }
-  [[nodiscard]] bool is(const Kinds& kinds) const { return kinds.contains(o_.op.kind); }
 
   /// Plain identifiers have one size; dimensions that begin with one are multiples of it.
   void check_sizes() const {
@@ -95,27 +77,27 @@ class Check {
 
   void check_marks() const {
     const std::vector<Term>&in = o_.annotation.inputs[0], &out = o_.annotation.outputs[0];
-    if (is(keep_shape) &&
+    if (form_.keeps_shape &&
         (to_text(in, in) != to_text(out, out) || o_.inputs[0]->shape != o_.outputs[0]->shape))
       fail_annotation("the same dimensions of what " + o_.op.kind + " reads and writes first");
     const auto whole = [](const Term& term) {
       return std::ranges::all_of(term.frozen, [](bool frozen) { return frozen; });
     };
-    if (is(whole_rows) && !whole(in.back()))
+    if (form_.whole_rows && !whole(in.back()))
       fail_annotation("the last dimension marked ^, since " + o_.op.kind + " needs it whole");
     for (const std::vector<Term>& terms : o_.annotation.inputs) {
       for (const Term& term : terms) {
         const std::string& name = term.identifiers.front();
         if (dimension_of(out, name) >= 0) continue;
-        if (is(sum_up) && term.identifiers.size() > 1)
+        if (form_.sums && term.identifiers.size() > 1)
           fail_annotation("sums over no dimension in parentheses");
-        if (is(sum_up) && !is_reduction(o_.annotation, name) && !term.frozen.front())
+        if (form_.sums && !is_reduction(o_.annotation, name) && !term.frozen.front())
           fail_annotation("`" + name + "+`, since " + o_.op.kind + " sums over it");
-        if (is(take_whole) && !term.frozen.front())
+        if (form_.takes_whole && !term.frozen.front())
           fail_annotation("`" + name + "^`, since " + o_.op.kind + " needs it whole");
       }
     }
-    if (is(keep_shape) && !o_.annotation.reductions.empty())
+    if (form_.keeps_shape && !o_.annotation.reductions.empty())
       fail_annotation("no +, since " + o_.op.kind + " sums over nothing");
   }
 
@@ -163,7 +145,7 @@ class Check {
     const bool sees_window = o_.op.kind == "fused_attention";
     if (o_.op.window > 0 && !sees_window)
       fail("/window", "the kind fused_attention beside it", o_.op.kind);
-    if (of_images.contains(o_.op.kind)) return;
+    if (form_.of_image) return;
     for (const auto& [key, value] :
          {std::pair("/image_rows", o_.op.image_rows), std::pair("/window_side", o_.op.window_side)})
       if (value > 0) fail(key, "a kind that knows windows of images beside it", o_.op.kind);
@@ -199,6 +181,7 @@ class Check {
   }
 
   const WrittenOperands& o_;
+  const OperandForm& form_;
 };
 
 }  // namespace

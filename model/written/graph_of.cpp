@@ -210,12 +210,10 @@ class WrittenGraph {
 
   /// The annotation of an operator that has as many operands as its kind and its annotation.
   static SharedAnnotation annotation_of(const WrittenOperator& op, const std::string& path) {
-    const OperatorKind& row = row_of(operator_named(op.kind));
-    const std::size_t arrow = row.operands.find('>');
-    check_count(row.operands.substr(0, arrow), op.reads.size(), path + "/reads",
-                op.kind + " reads");
-    check_count(row.operands.substr(arrow + 1), op.writes.size(), path + "/writes",
-                op.kind + " writes");
+    const std::string_view counts = row_of(operator_named(op.kind)).operands.counts;
+    const std::size_t arrow = counts.find('>');
+    check_count(counts.substr(0, arrow), op.reads.size(), path + "/reads", op.kind + " reads");
+    check_count(counts.substr(arrow + 1), op.writes.size(), path + "/writes", op.kind + " writes");
     SharedAnnotation annotation;
     try {
       annotation = read_annotation(op.annotation);

@@ -63,7 +63,7 @@ OptionList<WrittenOperator> operator_options() {
   using O = WrittenOperator;
   std::vector<std::string> kinds;
   for (const OperatorKind& kind : operator_kinds()) {
-    if (!kind.operands.empty()) kinds.emplace_back(kind.name);
+    if (!kind.operands.counts.empty()) kinds.emplace_back(kind.name);
   }
   const auto names = list_of<std::string>(text());
   return {{"name", &O::name, text(), "within its segment", must_be_there},

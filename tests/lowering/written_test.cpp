@@ -287,6 +287,33 @@ TEST_CASE("operands that a kind would misread are refused where they stand") {
              ContainsSubstring("expected the key image_rows"));
 }
 
+TEST_CASE("every key of a model's file acts") {
+  const std::string gpt = text_of("gpt"), windows = text_of("windows"),
+                    recycled = text_of("recycled");
+  const auto program = [](const std::string& text) {
+    const model::Graph graph = reread(text, 2);
+    return to_text(lowered(graph, R"({"tensor": 2})"), graph);
+  };
+  const auto acts = [&](const std::string& from, const std::string& to) {
+    INFO(from << " becomes " << to);
+    CHECK(program(with(gpt, from, to)) != program(gpt));
+  };
+  acts(R"("kind":"gelu")", R"("kind":"relu")");
+  acts("b s n -> b s n", "b s n^ -> b s n^");
+  const std::string positions = R"({"name":"positions","shape":[20,48],"role":"parameter")";
+  acts(positions, positions + R"(,"frozen":true)");
+  const std::string sum = R"("loss.sum","shape":["batch",20],"role":"statistic")";
+  acts(sum + R"(,"type":"fp32")", sum);
+  CHECK(program(with(with(gpt, R"("repeat": 4)", R"("repeat": 4, "first": 1)"), "layers.3.",
+                     "layers.4.")) != program(gpt));
+  const auto flops = [](const std::string& text) { return model::step_flops(reread(text, 2)); };
+  const std::string normed = R"({"name":"input_norm.out","shape":["batch",20,48])";
+  CHECK(flops(with(gpt, normed, normed + R"(,"filled":0.5)")) < flops(gpt));
+  CHECK(flops(with(windows, R"("window":7)", R"("window":5)")) < flops(windows));
+  CHECK(flops(with(recycled, R"("passes": 3)", R"("passes": 2)")) < flops(recycled));
+  CHECK(reread(with(gpt, R"("tokens": 20)", R"("tokens": 40)"), 2).sample_tokens == 40);
+}
+
 TEST_CASE("graphs that plans cannot divide are refused where they stand") {
   const std::string text = text_of("gpt");
   // Layer 1 reads what the embedding left, beside what layer 0 does.
