@@ -78,7 +78,7 @@ Seconds gemm_time(const Kernel& kernel, const GemmConstants& gemm, const Profile
   const double k = static_cast<double>(kernel.k);
   const double batch = static_cast<double>(kernel.batch);
   const double all = profile.multiprocessors.value;
-  const double multiprocessors = std::max(1.0, all - kernel.spared);
+  const double multiprocessors = std::max(1.0, all - kernel.piece.spared);
   const double peak = constant(profile.peak, kernel, profile, "peak").value.value / all;
   const double bandwidth = profile.memory.bandwidth.value.value * gemm.streaming.value;
 

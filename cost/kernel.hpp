@@ -26,6 +26,25 @@ struct SeenKeys {
   friend auto operator<=>(const SeenKeys&, const SeenKeys&) = default;
 };
 
+/// Who launches the kernels of an operation, which says what they cost the host.
+enum class LaunchedBy : std::uint8_t {
+  framework,  ///< each is a launch of the framework
+  loop,       ///< the first is; a library launches the others in a loop
+  library,    ///< all are launched within the framework's call of another operation
+  graph,      ///< they begin a CUDA graph, which is one launch of the framework
+  replay      ///< they are further ones of a CUDA graph
+};
+
+/// A product that several streams compute in equal pieces, whose blocks run beside each other.
+struct PieceOfProduct {
+  /// How many. `flops`, `traffic` and the time of the kernel are a piece's; m, n and k are the
+  /// product's.
+  int of = 1;
+  /// Multiprocessors on which the product does not run, since a collective beside it has them.
+  int spared = 0;
+  friend auto operator<=>(const PieceOfProduct&, const PieceOfProduct&) = default;
+};
+
 /// One logical operation on one device, as `launches` kernels in a row.
 /// `flops` are hardware FLOPs. A GEMM is `batch` products (m, k) x (k, n): 2*m*n*k*batch. For fused
 /// attention they are those of its products, without the half of all pairs of tokens that a causal
@@ -39,17 +58,13 @@ struct Kernel {
   Flops flops;
   Bytes traffic;
   int launches = 1;
+  LaunchedBy by = LaunchedBy::framework;
   KernelPass pass = KernelPass::either;
   double slowdown = 1;  ///< device time over that of the profile's kernel (OperatorKernels)
   /// Of a product in 16 bits: bytes at whose multiples all rows of operands and result begin, if
   /// these are fewer than 16; else 0.
   int alignment = 0;
-  /// Of a product that several streams compute in so many equal pieces, whose blocks run beside
-  /// each other: this is one of them. `flops`, `traffic` and the time are a piece's, m, n and k the
-  /// product's.
-  int pieces = 1;
-  /// Of a product: multiprocessors on which it does not run, since a collective beside it has them.
-  int spared = 0;
+  PieceOfProduct piece = {};
   SeenKeys seen = {};  ///< of fused attention
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;

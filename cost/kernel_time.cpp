@@ -64,9 +64,9 @@ Seconds kernel_time(const Kernel& kernel, const Profile& profile,
   const Seconds floor = profile.kernels.floor.value;
   if (kernel.kind == KernelKind::gemm) {
     Kernel product = kernel;
-    product.flops = kernel.pieces * kernel.flops;
-    product.traffic = kernel.pieces * kernel.traffic;
-    return gemm_time(product, profile) / kernel.pieces + (kernel.launches - 1) * floor;
+    product.flops = kernel.piece.of * kernel.flops;
+    product.traffic = kernel.piece.of * kernel.traffic;
+    return gemm_time(product, profile) / kernel.piece.of + (kernel.launches - 1) * floor;
   }
   if (is_attention(kernel.kind)) return attention_time(kernel, profile, preferred_attention);
   if (kernel.kind == KernelKind::host_copy) {

@@ -101,6 +101,8 @@ RuleKind kernels() {
     }
     if (rule.kept_buffers > 0 && std::ranges::count(model::stack_names("F"), rule.of) == 0)
       reader.at("kept_buffers").fail("no such key but of forward operators");
+    if (update && rule.in_library)
+      reader.at("in_library").fail("no such key of " + rule.of, reader.at("in_library").dump());
     if (rule.of != "optimizer_step" && reader.has("flat_shares"))
       reader.at("flat_shares").fail("no such key of " + rule.of, reader.at("flat_shares").dump());
     if (rule.of == "optimizer_step" && reader.has("extra_passes"))
@@ -136,7 +138,11 @@ RuleKind kernels() {
        {"flat_shares", &OperatorKernels::flat_shares, flag(),
         "of `optimizer_step`: are the shares that ranks step (ZeRO 1 and 2) pieces of one flat "
         "buffer? Then each of n ranks launches and waits for one tensor in n, otherwise for its "
-        "piece of every tensor"}},
+        "piece of every tensor"},
+       {"in_library", &OperatorKernels::in_library, flag(),
+        "does a library launch the kernels within the call of another operator? Then the host "
+        "takes "
+        "the time of a tiny kernel for each (`kernel_floor`), not a launch of the framework"}},
       check);
 }
 
@@ -174,7 +180,19 @@ RuleKind grouped_products() {
        "the host's time", ""},
       {{"grouped_products", itself<GroupedProducts>,
         choice<GroupedProducts>({{"one by one", GroupedProducts::one_by_one}}),
-        "a launch for each expert, on streams beside each other", must_be_there}});
+        "a launch for each expert, in a loop of a library, on streams beside each other",
+        must_be_there}});
+}
+
+RuleKind cuda_graph() {
+  return kind<CudaGraph>(
+      {"operators that CUDA graphs have: those that follow each other are one launch, up to one on "
+       "which the host waits",
+       "the host's time", "", 0},
+      {{"cuda_graph", &CudaGraph::operators, list_of<std::string>(some_text(), 1),
+        "patterns of their names within a layer (`*` is any text), such as `attention.*`; of their "
+        "gradients, too",
+        must_be_there}});
 }
 
 RuleKind preferred_attention() {
@@ -307,6 +325,8 @@ std::vector<std::pair<std::string, HostWaits>> host_waits_words() {
           {"before each pass", HostWaits::each_pass},
           {"before each pass that receives", HostWaits::each_received_pass},
           {"for each exchange of stages", HostWaits::each_exchange},
+          {"for each exchange of stages, unless interleaved",
+           HostWaits::each_exchange_unless_interleaved},
           {"for each launch", HostWaits::each_launch}};
 }
 
@@ -318,6 +338,15 @@ RuleKind host_waits() {
        "which blocks an allocator finds free"},
       {{"host_waits", itself<HostWaits>, choice<HostWaits>(host_waits_words()),
         "where; a pass that receives begins with reading what describes a tensor", must_be_there}});
+}
+
+RuleKind pass_work() {
+  return kind<PassWork>(
+      {"what the host does for each forward and each backward pass of a stage besides launching "
+       "operators: calling it, starting automatic differentiation, handing over tensors",
+       "the host's time", "", 0},
+      {{"pass_takes_launches", &PassWork::launches, whole(1, 10'000),
+        "it takes as long as so many launches; of passes that run together, one", must_be_there}});
 }
 
 RuleKind communicators() {
@@ -446,6 +475,7 @@ const std::vector<RuleKind>& rule_kinds() {
                                               fusions(),
                                               unaligned_batches(),
                                               grouped_products(),
+                                              cuda_graph(),
                                               preferred_attention(),
                                               collectives_beside(),
                                               gathers_in_pieces(),
@@ -456,6 +486,7 @@ const std::vector<RuleKind>& rule_kinds() {
                                               kept_outputs(),
                                               lifetimes(),
                                               host_waits(),
+                                              pass_work(),
                                               communicators(),
                                               shard_collectives(),
                                               step_gathers(),

@@ -33,6 +33,8 @@ struct OperatorKernels {
   /// Of steps: where ranks that keep whole weights step a share each, is that a piece of one flat
   /// buffer, with the tensors in it? Otherwise it is a piece of every tensor.
   bool flat_shares = false;
+  /// Does a library launch the kernels, within what the framework calls for another operator?
+  bool in_library = false;
   bool operator==(const OperatorKernels&) const = default;
 };
 
@@ -54,7 +56,14 @@ enum class UnalignedBatches : std::uint8_t {
 /// How products are launched whose matrices are one for each expert. Without a rule: as one kernel.
 /// Either way they take as long as a batch.
 enum class GroupedProducts : std::uint8_t {
-  one_by_one  ///< a launch for each expert, on streams beside each other
+  one_by_one  ///< a launch for each expert, in a loop of a library, on streams beside each other
+};
+
+/// Operators that CUDA graphs have: those that follow each other are one launch, up to one on which
+/// the host waits. Graphs change neither what kernels take nor what is allocated.
+struct CudaGraph {
+  std::vector<std::string> operators;  ///< patterns of names within a layer: "attention.*"
+  bool operator==(const CudaGraph&) const = default;
 };
 
 /// Which implementation of fused attention runs: the first of these (attention.hpp) that a GPU has
@@ -147,7 +156,15 @@ enum class HostWaits : std::uint8_t {
   each_pass,           ///< before each pass, as timers of passes make it
   each_received_pass,  ///< before passes that begin with reading what describes a received tensor
   each_exchange,       ///< for each exchange of tensors with another pipeline stage
-  each_launch          ///< as debuggers want it (CUDA_LAUNCH_BLOCKING=1)
+  each_exchange_unless_interleaved,  ///< the same, but on ranks with several stages for none
+  each_launch                        ///< as debuggers want it (CUDA_LAUNCH_BLOCKING=1)
+};
+
+/// What the host does for each forward and backward pass of a cell besides launching operators, as
+/// calling the pass, starting automatic differentiation, and handing over tensors.
+struct PassWork {
+  int launches = 0;  ///< it takes as long as so many
+  bool operator==(const PassWork&) const = default;
 };
 
 /// Groups of ranks for which a framework creates communicators beside those that a plan's
@@ -218,10 +235,10 @@ struct RandomStateCopies {
   bool operator==(const RandomStateCopies&) const = default;
 };
 
-using Rule =
-    std::variant<OperatorKernels, Fusion, UnalignedBatches, GroupedProducts, PreferredAttention,
-                 CollectiveBeside, GatherInPieces, ScatterInPieces, GatherBuffers, StageShares,
-                 HeldInputs, KeptOutputs, Lifetime, HostWaits, Communicators, ShardCollectives,
-                 StepGathers, StepSums, ExtraState, RandomStateCopies>;
+using Rule = std::variant<OperatorKernels, Fusion, UnalignedBatches, GroupedProducts, CudaGraph,
+                          PreferredAttention, CollectiveBeside, GatherInPieces, ScatterInPieces,
+                          GatherBuffers, StageShares, HeldInputs, KeptOutputs, Lifetime, HostWaits,
+                          PassWork, Communicators, ShardCollectives, StepGathers, StepSums,
+                          ExtraState, RandomStateCopies>;
 
 }  // namespace stratagem::cost

@@ -167,7 +167,8 @@ JsonReader over_bases(const std::string& file, std::vector<JsonReader>& files) {
   if (!base) return reader;
   const auto folder = std::filesystem::path(file).parent_path();
   const std::string named = (folder / (base->text() + ".json")).string();
-  if (!std::filesystem::exists(named)) base->fail("the name of a stack beside this one", named);
+  if (!std::filesystem::exists(named))
+    base->fail("the name of a stack beside this one, as there is no " + named, base->text());
   if (files.size() == most)
     base->fail("at most 8 stacks that are based on each other, in no circle", named);
   return reader.over(over_bases(named, files));

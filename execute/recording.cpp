@@ -125,7 +125,7 @@ sim::Timeline timeline(const program::Program& program, const Recording& recordi
       sim::price(program, [](const program::Task&) { return sim::Price{}; });
   std::vector<sim::FlatSequence> sequences;
   for (const program::Sequence& sequence : program.sequences)
-    sequences.push_back(sim::flatten(program, sequence, no_prices, 0, true));
+    sequences.push_back(sim::flatten(program, sequence, no_prices, {.serial = true}));
   std::vector<std::size_t> sizes;
   for (const program::Device& device : program.devices)
     sizes.push_back(sequences[device.sequence].tasks.size());

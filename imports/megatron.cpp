@@ -88,7 +88,8 @@ constexpr Missing missing[] = {
     Missing{"no-gradient-accumulation-fusion", "the stack says how gradients are added up"},
     Missing{"no-masked-softmax-fusion", "the stack says what is fused"},
     Missing{"no-rope-fusion", "the stack says what is fused"},
-    Missing{"cuda-graph*", "launches are counted as without graphs"},
+    Missing{"cuda-graph*", "a stack says what graphs have, such as megatron-core-te-graphs"},
+    Missing{"delay-wgrad-compute", "gradients of weights are not computed later than others"},
     Missing{"use-megatron-fsdp", "say it as \"zero\": 3"},
 };
 
@@ -112,6 +113,7 @@ class Megatron {
     read_pipeline();
     read_recomputation();
     read_data_parallelism();
+    read_graphs();
     sort_left(words_, no_matter, missing, settings_);
     return std::move(settings_);
   }
@@ -158,10 +160,28 @@ class Megatron {
     const auto layers =
         words_.number(words_.has("num-layers") ? "num-layers" : "decoder-num-layers");
     if (each) chunks = std::max(1, layers.value_or(1) / (pipeline * *each));
+    const bool combined = words_.flag("overlap-moe-expert-parallel-comm");
+    if (combined)
+      settings_.strategy.set("schedule", "combined-1f1b").set("chunks", chunks.value_or(1));
     if (pipeline == 1) return;
-    if (chunks && *chunks > 1)
+    if (chunks && *chunks > 1 && !combined)
       settings_.strategy.set("schedule", "interleaved").set("chunks", *chunks);
     read_uneven_stages(pipeline, chunks.value_or(1), layers.value_or(0));
+  }
+
+  /// Graphs of mixtures choose a stack that has them.
+  void read_graphs() {
+    const auto how = words_.take("cuda-graph-impl");
+    if (!how || *how == "none") return;
+    const std::vector<std::string> of = words_.take_all("cuda-graph-modules");
+    const std::vector<std::string> router = {"moe_router", "moe_preprocess"};
+    const bool attention = of == std::vector<std::string>{"attn", router[0], router[1]};
+    if (*how != "transformer_engine" || !(attention || of == router)) {
+      return leave_out("cuda-graph-impl " + *how,
+                       "a stack says what graphs have, such as megatron-core-te-graphs");
+    }
+    settings_.stacks.insert(settings_.stacks.begin(), attention ? "megatron-core-te-graphs"
+                                                                : "megatron-core-te-router-graphs");
   }
 
   /// Stages of unequally many layers: the first or the last rank has so many, or embedding and loss

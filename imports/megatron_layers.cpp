@@ -136,7 +136,8 @@ void read_expert_tensor_ranks(const LayerKind& kind, Said& words, Settings& sett
     return leave_out(settings, fmt::format("expert-tensor-parallel-size {}", *own),
                      "tensor ranks divide experts as they divide MLPs, or have them whole");
   Json divided = Json::object();
-  const std::array plain = {"fc1", "*elu", "fc2"}, gated = {"gate_up", "swiglu", "down"};
+  const std::array plain = {"fc1", "*elu", "fc2", "combine"},
+                   gated = {"gate_up", "swiglu", "down", "combine"};
   for (const char* part : kind.gated ? gated : plain)
     divided.set("layers.*.mlp." + std::string(part), "expert");
   settings.strategy.set("operators", divided);

@@ -7,6 +7,8 @@
 
 #include "base/input_error.hpp"
 #include "lowering/stack/casts.hpp"
+#include "lowering/stack/cuda_graphs.hpp"
+#include "lowering/stages/segment.hpp"
 #include "lowering/stages/shards.hpp"
 
 namespace stratagem::lowering {
@@ -97,6 +99,18 @@ void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precis
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),
                    away ? "weights on the host" : "weights that are gathered ahead of their use");
+}
+
+/// A rule of CUDA graphs acts somewhere.
+void refuse_idle_graphs(const Plan& plan, const cost::Stack& stack) {
+  const model::Graph& graph = plan.graph();
+  const bool any = std::ranges::any_of(graph.operators, [&](const model::Operator& op) {
+    return op.segment >= 0 && in_cuda_graph(stack, name_within(graph, op));
+  });
+  const auto rules = cost::rules_of<cost::CudaGraph>(stack);
+  if (any || rules.empty()) return;
+  throw InputError("", "/stack", "in cuda_graph the names of operators within a layer of the model",
+                   rules.front().operators.front());
 }
 
 /// What waits elsewhere are whole activations of whole micro-batches.
@@ -204,6 +218,7 @@ void refuse_before_blocks(const Plan& plan, const Stages& stages, const cost::St
   refuse_shards(plan, stages, stack);
   refuse_gradient_buffers(plan);
   refuse_casts(plan, stack, precision);
+  refuse_idle_graphs(plan, stack);
   refuse_swaps(plan, stages);
   refuse_recomputation(plan, stages);
 }

@@ -55,7 +55,7 @@ class Casting {
     copy.name += " in " + to_text(type_);
     copy.type = type_;
     graph_.tensors.push_back(std::move(copy));
-    add({.name = reader.name + ".cast",
+    add({.name = reader.name + std::string(cast_suffix),
          .kind = OpKind::cast,
          .pass = Pass::forward,
          .annotation = parse_annotation(text + " -> " + text),

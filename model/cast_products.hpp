@@ -2,10 +2,15 @@
 #pragma once
 
 #include <set>
+#include <string_view>
 
 #include "model/graph.hpp"
 
 namespace stratagem::model {
+
+/// The name of a cast is that of the product before which it stands, the first that reads it, and
+/// this.
+inline constexpr std::string_view cast_suffix = ".cast";
 
 /// Are values of one type cast before products in another? Tensor cores take fp32 as TF32 by
 /// themselves.

@@ -64,7 +64,8 @@ Call Calls::call_at(const Place& place, const Loop* loop) const {
             .lag = of.lag,
             .versions_behind = of.versions_behind,
             .waits = {of.waits, later},
-            .host_waits = {of.host_waits, later}};
+            .host_waits = {of.host_waits, later},
+            .begins_pass = of.begins_pass};
   if (place.turn > 0) call.cell.micro_batch += place.turn * loop->step;
   return call;
 }

@@ -47,6 +47,7 @@ struct StoredCall {
   int versions_behind = 0;  ///< iteration i reads the weights after max(0, i - this) updates
   std::vector<Wait> waits;
   std::vector<HostWait> host_waits = {};  ///< ascending
+  int begins_pass = -1;  ///< before this task the host does what a pass takes of its own; -1: none
   friend auto operator<=>(const StoredCall&, const StoredCall&) = default;
 };
 
@@ -110,6 +111,7 @@ struct Call {
   int versions_behind = 0;
   WaitsOf<Wait> waits;
   WaitsOf<HostWait> host_waits;
+  int begins_pass = -1;
 };
 
 /// The calls of one round by number. Loops do not nest; a call keeps its number however calls are

@@ -25,6 +25,7 @@ namespace stratagem::program {
 enum class Stream : std::uint8_t {
   compute,                  ///< and collectives at which computations wait anyway
   communication,            ///< collectives that the next computation waits for
+  exchange,                 ///< all-to-alls that it waits for, of a communicator of their own
   gradient_communication,   ///< reductions of weight gradients
   parameter_communication,  ///< gathers of weights ahead of the segments that read them
   copy_out,                 ///< to the memory of the host
@@ -37,8 +38,9 @@ enum class Stream : std::uint8_t {
   send_backward,
   receive_backward,
 };
-inline constexpr std::array<std::string_view, 13> stream_names = {"compute",
+inline constexpr std::array<std::string_view, 14> stream_names = {"compute",
                                                                   "communication",
+                                                                  "exchange",
                                                                   "gradient communication",
                                                                   "parameter communication",
                                                                   "copy to host",
@@ -111,6 +113,7 @@ struct Collective {
   model::Combine combine = model::Combine::sum;  ///< of reductions
   int group = 0;
   Bytes payload;
+  bool in_library = false;  ///< launched within a library's call for a product
 };
 
 /// One operation on one stream of one device. Slots are indices into its block's; `waits` are

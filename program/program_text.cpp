@@ -172,6 +172,10 @@ class ProgramWriter {
       fmt::format_to(out, "{}  host before {} after {}\n", indent,
                      wait.before < 0 ? "each task" : tasks[wait.before], of);
     }
+    if (call.begins_pass >= 0) {
+      fmt::format_to(out, "{}  host begins a pass before {}\n", indent,
+                     blocks_[call.block].tasks[call.begins_pass]);
+    }
   }
 
   /// The names of the tasks of a call.

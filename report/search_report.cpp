@@ -147,12 +147,14 @@ std::string why(const std::vector<search::Explanation>& best) {
   return plans.empty() ? "" : "\n" + why_text(plans);
 }
 
-/// Where a file that a scenario names lies, as another folder sees it.
+/// Where a file that a scenario names lies, as another folder sees it. What stands in the library
+/// keeps its name.
 std::string seen_from(const std::string& folder, const std::string& scenario,
                       const std::string& kind, const std::string& name) {
   const std::filesystem::path beside = std::filesystem::path(scenario).parent_path();
   const bool path = name.ends_with(".json");
   const std::filesystem::path file = path ? beside / name : beside / kind / (name + ".json");
+  if (!path && !std::filesystem::exists(file)) return name;
   return std::filesystem::proximate(std::filesystem::absolute(file),
                                     std::filesystem::absolute(folder))
       .string();

@@ -68,7 +68,8 @@ class Engine {
         kernels_(folding.actors.size()),
         instances_(folding) {
     for (const program::Sequence& sequence : played_.sequences)
-      sequences_.push_back(flatten(program, sequence, prices, slowdown_, folding.serial));
+      sequences_.push_back(
+          flatten(program, sequence, prices, {slowdown_, folding.serial, folding.pass}));
     for (const Actor& actor : folding.actors)
       actors_.emplace_back(sequences_[actor.sequence], iterations, lag_, folding.launch_queue);
     if (played_.count > 0) repetition_.emplace(played_, folding, actors_);

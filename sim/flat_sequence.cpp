@@ -36,11 +36,17 @@ Queue queue_of(const program::Task& task, bool serial) {
 int slowdown_of(const program::Task& task, const Price& price, int slowdown) {
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
   if (slowdown == 0 || kernel == nullptr || cost::concerns_host(kernel->kind) ||
-      kernel->spared > 0 || price.device.count <= 0)
+      kernel->piece.spared > 0 || price.device.count <= 0)
     return 0;
   const double share = static_cast<double>(price.device.count - price.idle.count) /
                        static_cast<double>(price.device.count);
   return static_cast<int>(std::llround(slowdown * share));
+}
+
+/// A CUDA graph is one launch.
+int places_in_queue(const cost::Kernel& kernel) {
+  if (kernel.by == cost::LaunchedBy::graph) return 1;
+  return kernel.by == cost::LaunchedBy::replay ? 0 : kernel.launches;
 }
 
 /// Puts every task into the queue of its stream.
@@ -99,17 +105,18 @@ FlatHostWait host_wait(const program::HostWait& wait, int call) {
 
 /// Adds the price of a stored task of a call, and what it and the host wait for.
 void add_price(FlatSequence& flat, const FlatTask& one, const program::Call& call,
-               const program::Task& task, const Price& price, int slowdown) {
+               const program::Task& task, const Price& price, const Machine& machine) {
   const auto* kernel = std::get_if<cost::Kernel>(&task.work);
   const bool queued = kernel != nullptr && program::runs_on_device(task.stream);
+  const Ticks of_pass = call.begins_pass == one.task ? machine.pass : Ticks{};
   flat.prices.push_back({.device = price.device,
-                         .first_launch = price.first_launch,
-                         .host = price.host,
+                         .first_launch = price.first_launch + of_pass,
+                         .host = price.host + of_pass,
                          .last_kernel = price.last_kernel,
-                         .launches = queued ? kernel->launches : 0,
+                         .launches = queued ? places_in_queue(*kernel) : 0,
                          .first_wait = static_cast<int>(flat.waits.size()),
                          .first_host_wait = static_cast<int>(flat.host_waits.size()),
-                         .slowdown = slowdown_of(task, price, slowdown),
+                         .slowdown = slowdown_of(task, price, machine.slowdown),
                          .collective = std::get_if<program::Collective>(&task.work),
                          .lag = call.lag,
                          .synchronises = task.synchronizations > 0});
@@ -124,20 +131,20 @@ void add_price(FlatSequence& flat, const FlatTask& one, const program::Call& cal
 }  // namespace
 
 FlatSequence flatten(const program::Program& program, const program::Sequence& sequence,
-                     const Prices& prices, int slowdown, bool serial) {
+                     const Prices& prices, const Machine& machine) {
   FlatSequence flat;
   flat.tasks = {program, sequence};
   flat.loops = loops_of(program, sequence.calls);
   flat.prices.reserve(flat.tasks.stored().size() + 1);
   for (const FlatTask& one : flat.tasks.stored())
     add_price(flat, one, sequence.calls[one.call], program.blocks[one.block].tasks[one.task],
-              prices[one.block][one.task], slowdown);
+              prices[one.block][one.task], machine);
   flat.prices.push_back({});
   flat.prices.back().first_wait = static_cast<int>(flat.waits.size());
   flat.prices.back().first_host_wait = static_cast<int>(flat.host_waits.size());
   number_collectives(flat, program.lag);
-  fill_queues(flat, program, serial);
-  list_host_queues(flat, serial);
+  fill_queues(flat, program, machine.serial);
+  list_host_queues(flat, machine.serial);
   return flat;
 }
 

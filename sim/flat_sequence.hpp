@@ -84,10 +84,16 @@ struct FlatSequence {
   }
 };
 
-/// `slowdown`: millionths of a kernel's speed that communication takes. It is less for a task whose
-/// device time includes idling, rounded to whole millionths. With `serial` the streams that do not
-/// transfer are one queue (Folding::serial).
+/// What of a machine acts on every task.
+struct Machine {
+  /// Millionths of a kernel's speed that communication takes. It is less for a task whose device
+  /// time includes idling, rounded to whole millionths.
+  int slowdown = 0;
+  bool serial = false;  ///< streams that do not transfer are one queue (Folding::serial)
+  Ticks pass = {};      ///< of the host, before the first task of a pass (Call::begins_pass)
+};
+
 FlatSequence flatten(const program::Program& program, const program::Sequence& sequence,
-                     const Prices& prices, int slowdown = 0, bool serial = false);
+                     const Prices& prices, const Machine& machine = {});
 
 }  // namespace stratagem::sim

@@ -9,6 +9,34 @@
 #include "sim/time_overflow.hpp"
 
 namespace stratagem::sim {
+namespace {
+
+/// Of launching a kernel; `launch`: one by the framework.
+Seconds host_time(const cost::Kernel& kernel, const cost::Profile& profile, Seconds launch) {
+  const Seconds in_library = profile.kernels.floor.value;
+  switch (kernel.by) {
+    case cost::LaunchedBy::framework:
+      return kernel.launches * launch;
+    case cost::LaunchedBy::loop:
+      return kernel.launches == 0 ? Seconds{} : launch + (kernel.launches - 1) * in_library;
+    case cost::LaunchedBy::library:
+      return kernel.launches * in_library;
+    case cost::LaunchedBy::graph:
+      return launch;
+    case cost::LaunchedBy::replay:
+      return {};
+  }
+  return {};
+}
+
+/// Until its first kernel is launched.
+Seconds first_launch(const cost::Kernel& kernel, const cost::Profile& profile, Seconds launch) {
+  cost::Kernel first = kernel;
+  first.launches = 1;
+  return host_time(first, profile, launch);
+}
+
+}  // namespace
 
 Prices price(const program::Program& program,
              const std::function<Price(const program::Task&)>& of) {
@@ -20,6 +48,11 @@ Prices price(const program::Program& program,
     for (const program::Task& task : block.tasks) prices.back().push_back(of(task));
   }
   return prices;
+}
+
+Ticks pass_time(const cost::Profile& profile, const cost::Stack& stack) {
+  return to_ticks(cost::rule_of<cost::PassWork>(stack).launches * stack.host_factor.value *
+                  profile.launch.value);
 }
 
 Prices price(const program::Program& program, const cost::Profile& profile,
@@ -41,15 +74,18 @@ Prices price(const program::Program& program, const cost::Profile& profile,
       return Price{.device = to_ticks(ranks * found->second)};
     const int drained = std::max(task.synchronizations - 1, 0);
     return Price{.device = to_ticks(found->second + drained * launch),
-                 .host = to_ticks(kernel.launches * launch),
-                 .first_launch = to_ticks(launch),
+                 .host = to_ticks(host_time(kernel, profile, launch)),
+                 .first_launch = to_ticks(first_launch(kernel, profile, launch)),
                  .last_kernel = to_ticks(found->second / std::max(kernel.launches, 1)),
                  .idle = to_ticks(drained * launch)};
   };
   return price(program, [&](const program::Task& task) {
     const auto* kernel = std::get_if<cost::Kernel>(&task.work);
-    if (kernel == nullptr)
-      return Price{.device = {}, .host = to_ticks(launch), .first_launch = to_ticks(launch)};
+    if (kernel == nullptr) {
+      const bool in_library = std::get<program::Collective>(task.work).in_library;
+      const Ticks host = to_ticks(in_library ? profile.kernels.floor.value : launch);
+      return Price{.device = {}, .host = host, .first_launch = host};
+    }
     try {
       return of_kernel(task, *kernel);
     } catch (const Uncountable&) {

@@ -29,8 +29,13 @@ using Prices = std::vector<std::vector<Price>>;
 /// Prices by a function of the task, for tests and machines that are not in a profile.
 Prices price(const program::Program& program, const std::function<Price(const program::Task&)>& of);
 
+/// What the host takes for a pass of a cell besides its launches: as so many of these.
+Ticks pass_time(const cost::Profile& profile, const cost::Stack& stack);
+
 /// Prices from a profile and a software stack.
-///   launch = profile.launch * stack.host_factor,  host = launches * launch
+///   launch = profile.launch * stack.host_factor
+///   host = launches * launch, but kernel_floor for each in a library, all but the first of a loop;
+///   of a CUDA graph one launch
 ///   device = kernel_time of the stack on the slowest GPU (cost/speed_spread.hpp) + idle
 ///   idle = (synchronisations - 1) * launch,  last_kernel = its share of the kernel_time
 /// because after every synchronisation but the last one of a task the device idles until the next

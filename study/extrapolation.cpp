@@ -26,7 +26,7 @@ bool measured(const cost::Kernel& kernel, const cost::Profile& profile) {
   if (kernel.kind != cost::KernelKind::gemm)
     return evidence.size.holds(kernel.traffic.value / launches);
   const auto smallest = static_cast<double>(std::min({kernel.m, kernel.n, kernel.k}));
-  return evidence.size.holds(kernel.pieces * kernel.flops.value) &&
+  return evidence.size.holds(kernel.piece.of * kernel.flops.value) &&
          (!evidence.smallest || evidence.smallest->holds(smallest));
 }
 

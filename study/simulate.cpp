@@ -95,6 +95,7 @@ Simulated play(const Run& run, const SimulateOptions& options) {
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
   sim::Folding folding = sim::fold(result.program, collectives, options.folded);
   folding.launch_queue = cost::launch_queue_of(run.profile);
+  folding.pass = sim::pass_time(run.profile, run.stack);
   if (options.no_longer_than &&
       surely_longer(result, options, sim::busiest_link(result.program, folding)))
     return result;

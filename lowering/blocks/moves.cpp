@@ -67,13 +67,17 @@ class Appending {
                                  are_tensor_ranks(grid.axes[step.axes[0]]);
     if (of_tensor_ranks) cut(step, grid.axes[step.axes[0]].size, block);
     push(kind_of(step), collective_of(kind_of(step), groups_.along(grid, step.axes), payload),
-         Stream::communication, turn, block);
+         stream_of(kind_of(step)), turn, block);
     const bool gathers = of_tensor_ranks && kind_of(step) == StepKind::all_gather;
     if (gathers && !cost::rules_of<cost::GatherBuffers>(*move_.issued_by).empty())
       block.lies_apart(move_.tensor.id, turn.holds);
   }
 
  private:
+  static Stream stream_of(StepKind kind) {
+    return kind == StepKind::all_to_all ? Stream::exchange : Stream::communication;
+  }
+
   static std::vector<int> ranks_of(const std::vector<Share>& group) {
     std::vector<int> ranks;
     for (const Share& share : group) ranks.push_back(share.device);
@@ -129,7 +133,7 @@ class Appending {
       const Stream in = move_.backward ? Stream::receive_backward : Stream::receive_forward;
       const bool sends = directed && i == 0;
       push(kind, collective_of(kind, number, payload),
-           !directed ? Stream::communication
+           !directed ? stream_of(kind)
            : sends   ? out
                      : in,
            turn_of(group[i]), sends ? blocks_.at(group[i].device) : block_behind(group[i].device),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lowering/stack/casts.hpp"
+#include "lowering/stack/cuda_graphs.hpp"
 #include "lowering/stack/fusions.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "model/operator_kinds.hpp"
@@ -38,7 +39,7 @@ void OperatorTasks::run(std::span<const OperatorPart> group, bool recomputed) {
         kernels_of(c_.stack, stack_name(graph_.operators[op.id])).synchronizations;
   }
   if (recomputed) task.name += " again";
-  task.work = kernel(group);
+  task.work = launched(kernel(group), group.front(), task.synchronizations == 0);
   task.recomputed = recomputed;
   block_.push(std::move(task));
 }
@@ -147,6 +148,18 @@ cost::Kernel OperatorTasks::kernel(std::span<const OperatorPart> group) const {
     kernel.traffic -= (others_read(passed_on, group[i + 1].id) ? 1 : 2) *
                       bytes_of(graph_.tensors[passed_on], group[i].leaves[0], c_.grid);
   }
+  return kernel;
+}
+
+/// The kernel as the host launches it. Of neighbours in a CUDA graph the first is the launch of
+/// all; a graph ends where the host waits.
+cost::Kernel OperatorTasks::launched(cost::Kernel kernel, const OperatorPart& part,
+                                     bool capturable) {
+  const model::Operator& op = graph_.operators[part.id];
+  const model::Operator& named = op.forward < 0 ? op : graph_.operators[op.forward];
+  const bool in_graph = capturable && in_cuda_graph(c_.stack, name_within(graph_, named));
+  const bool goes_on = std::exchange(graph_goes_on_, in_graph);
+  if (in_graph) kernel.by = goes_on ? cost::LaunchedBy::replay : cost::LaunchedBy::graph;
   return kernel;
 }
 

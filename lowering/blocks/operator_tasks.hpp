@@ -35,6 +35,7 @@ class OperatorTasks {
   [[nodiscard]] program::Operation operation(const OperatorPart& op) const;
   [[nodiscard]] program::Operand named(model::TensorId tensor, const placement::Part& part,
                                        bool written) const;
+  cost::Kernel launched(cost::Kernel kernel, const OperatorPart& part, bool capturable);
   [[nodiscard]] cost::Kernel kernel(std::span<const OperatorPart> group) const;
   [[nodiscard]] bool others_read(model::TensorId tensor, model::OpId reader) const;
   [[nodiscard]] cost::Kernel kernel_alone(const OperatorPart& op) const;
@@ -46,6 +47,7 @@ class OperatorTasks {
   BlockDraft& block_;
   BlockWeights weights_;
   HeldSlots held_;
+  bool graph_goes_on_ = false;  ///< is the operator before in a CUDA graph?
 };
 
 }  // namespace stratagem::lowering

@@ -31,7 +31,7 @@ Task piece_of(const Task& whole, int number, int of) {
 cost::Kernel equal_piece(cost::Kernel kernel, int pieces) {
   kernel.flops = kernel.flops / pieces;
   kernel.traffic = kernel.traffic / pieces;
-  kernel.pieces = pieces;
+  kernel.piece.of = pieces;
   return kernel;
 }
 
@@ -99,11 +99,18 @@ class Cutting {
       Task exchange = piece_of(gather, i, ranks - 1);
       exchange.work = Collective{.kind = cost::CollectiveKind::ring_exchange,
                                  .group = whole.group,
-                                 .payload = whole.payload / ranks};
+                                 .payload = whole.payload / ranks,
+                                 .in_library = true};
       if (i == 1) exchange.waits = moved(gather.waits);
       const int arrived = add(std::move(exchange), t);
-      add_after(arrived, t, i + 1, ranks, equal_piece(kernel_of(t + 1), ranks));
+      add_after(arrived, t, i + 1, ranks, in_library(equal_piece(kernel_of(t + 1), ranks)));
     }
+  }
+
+  /// A further piece, which the library that cuts the product launches.
+  static cost::Kernel in_library(cost::Kernel kernel) {
+    if (kernel.by != cost::LaunchedBy::replay) kernel.by = cost::LaunchedBy::library;
+    return kernel;
   }
 
   void own_first(int t, int ranks) {
@@ -124,15 +131,16 @@ class Cutting {
     const Task& scatter = block_.tasks[t + 1];
     const int pieces = cut.pieces;
     cost::Kernel kernel = equal_piece(kernel_of(t), pieces);
-    kernel.spared = cut.spared;
+    kernel.piece.spared = cut.spared;
     for (int i = 1; i <= pieces; ++i) {
       Task part = piece_of(product, i, pieces);
-      part.work = kernel;
+      part.work = i == 1 ? kernel : in_library(kernel);
       if (i == 1) part.waits = moved(product.waits);
       const int computed = add(std::move(part), t);
       Task sent = piece_of(scatter, i, pieces);
       auto& collective = std::get<Collective>(sent.work);
       collective.payload = collective.payload / pieces;
+      collective.in_library = true;
       if (i == 1) sent.waits = moved(without(scatter.waits, t));
       sent.waits.push_back(computed);
       add(std::move(sent), t + 1);

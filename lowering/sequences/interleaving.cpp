@@ -29,7 +29,7 @@ class Launching {
   [[nodiscard]] bool done() const { return next_ == tasks_.size(); }
   [[nodiscard]] const TaskOfCall& next() const { return tasks_[next_]; }
 
-  /// Is the next task a computation that waits for a collective which nothing has run beside yet?
+  /// Is the next task a computation that waits for an all-to-all which nothing has run beside yet?
   [[nodiscard]] bool needs_time() const {
     const Task& task = draft_.tasks_of(next().call)[next().task];
     if (task.stream != Stream::compute) return false;
@@ -42,12 +42,12 @@ class Launching {
 
   TaskOfCall launch() {
     const TaskOfCall task = tasks_[next_++];
-    if (draft_.tasks_of(task.call)[task.task].stream == Stream::communication)
+    if (draft_.tasks_of(task.call)[task.task].stream == Stream::exchange)
       fresh_.emplace(task.call, task.task);
     return task;
   }
 
-  /// Something else runs beside the collectives so far.
+  /// Something else runs beside the all-to-alls so far.
   void give_time() { fresh_.clear(); }
 
   /// Computations before the first that needs time.
@@ -64,7 +64,7 @@ class Launching {
   const SequenceDraft& draft_;
   std::vector<TaskOfCall> tasks_;
   std::size_t next_ = 0;
-  std::set<std::pair<int, int>> fresh_;  ///< collectives, by call and task
+  std::set<std::pair<int, int>> fresh_;  ///< all-to-alls, by call and task
 };
 
 class Interleaving {

@@ -19,13 +19,13 @@ bool alternate(const SequenceContext& context, const placement::Cell& one,
 using CallChain = std::vector<int>;
 
 /// The order of launches of two chains, which may wait for calls before both and for each other's.
-/// Where the next computation of one needs a collective of its own cell that was launched last, the
-/// other goes on, until it comes to such a place itself. So the collectives of each run beside the
-/// computations of the other. No durations are known here: whoever goes on is taken to compute for
-/// as long as those collectives take. The chain with fewer computations before its first such place
-/// begins. The order depends on the cells' own tasks only (not on gathers of weights and copies
-/// ahead of them, unless a task waits for one that is not launched), so all devices of a
-/// communicator have the same.
+/// Where the next computation of one needs an all-to-all of its own cell that was launched last,
+/// the other goes on, until it comes to such a place itself. So the all-to-alls of each run beside
+/// the computations of the other; other collectives are waited for where they stand. No durations
+/// are known here: whoever goes on is taken to compute for as long as those all-to-alls take. The
+/// chain with fewer computations before its first such place begins. The order depends on the
+/// cells' own tasks only (not on gathers of weights and copies ahead of them, unless a task waits
+/// for one that is not launched), so all devices of a communicator have the same.
 std::vector<program::Launch> interleaved(const SequenceDraft& draft,
                                          const std::array<CallChain, 2>& chains);
 

@@ -33,8 +33,11 @@ class HostWaits {
       : program_(program),
         sequence_(sequence),
         rules_(cost::rules_of<HostRule>(stack)),
+        works_for_passes_(cost::rule_of<cost::PassWork>(stack).launches > 0),
         blocks_(program.blocks.size()),
-        exchanges_(exchanges()),
+        waits_for_exchanges_(
+            exchanges() && (says(HostRule::each_exchange) ||
+                            (says(HostRule::each_exchange_unless_interleaved) && has_one_stage()))),
         launched_(sequence.calls.size(), 0) {}
 
   void write() {
@@ -73,6 +76,14 @@ class HostWaits {
     return std::ranges::any_of(sequence_.calls.stored(), [&](const StoredCall& call) {
       return std::ranges::any_of(tasks(call), &program::transfers, &Task::stream);
     });
+  }
+
+  [[nodiscard]] bool has_one_stage() const {
+    std::set<int> stages;
+    for (const StoredCall& call : sequence_.calls.stored()) {
+      if (call.segment >= 0) stages.insert(call.cell.stage);
+    }
+    return stages.size() == 1;
   }
 
   /// Cells are looked at where they are launched, each once.
@@ -179,8 +190,7 @@ class HostWaits {
   /// ranks gather what they sent in shares, and before a backward cell computes again what it
   /// needs.
   void wait_for_received(int number, int task) {
-    const bool exchanged = says(HostRule::each_exchange);
-    if (!exchanged && !says(HostRule::each_received_pass)) return;
+    if (!waits_for_exchanges_ && !says(HostRule::each_received_pass)) return;
     StoredCall& call = sequence_.calls.stored()[number];
     std::vector<HostWait>& received = received_.at(call.cell);
     const auto there = std::partition(received.begin(), received.end(), [&](const HostWait& one) {
@@ -188,7 +198,7 @@ class HostWaits {
     });
     if (there == received.end()) return;
     if (waited_.insert(call.cell).second)
-      call.host_waits.push_back({task, -1, exchanged ? all_streams : computations});
+      call.host_waits.push_back({task, -1, waits_for_exchanges_ ? all_streams : computations});
     for (auto one = there; one != received.end(); ++one)
       call.host_waits.push_back({task, one->of_call, one->of_task});
     received.erase(there, received.end());
@@ -204,8 +214,8 @@ class HostWaits {
 
   /// As `begin`, of cells that take turns the first one.
   void begin_pass(StoredCall& call, int task) const {
-    const bool sends_only =
-        exchanges_ && says(HostRule::each_exchange) && !received_.contains(call.cell);
+    if (works_for_passes_ && call.cell.pass != CellPass::weight) call.begins_pass = task;
+    const bool sends_only = waits_for_exchanges_ && !received_.contains(call.cell);
     if (sends_only || says(HostRule::each_pass) || says(HostRule::each_launch))
       wait(call, task, all_streams);
   }
@@ -225,8 +235,9 @@ class HostWaits {
   const program::Program& program_;
   program::Sequence& sequence_;
   std::vector<HostRule> rules_;
+  bool works_for_passes_;
   std::vector<OfBlock> blocks_;  ///< by block
-  bool exchanges_;
+  bool waits_for_exchanges_;
   std::vector<int> launched_;  ///< by call: its tasks so far
   /// What cells read of what other devices sent and have not waited for.
   std::map<Cell, std::vector<HostWait>> received_;

@@ -6,7 +6,8 @@
 
 namespace stratagem::lowering {
 
-/// Writes Call::host_waits. Before: every sequence has its calls, not yet in loops, with what they
+/// Writes Call::host_waits, and where the stack says that passes take work of their own,
+/// Call::begins_pass. Before: every sequence has its calls, not yet in loops, with what they
 /// wait for on the device, and none of them has such waits. After, the host waits
 ///   - before a gather of parameters: for what the plan orders before it, such as the end of the
 ///     layer whose room it takes. The order is there to bound memory, and frameworks enforce it on
@@ -21,7 +22,8 @@ namespace stratagem::lowering {
 ///   - before the same, if the stack waits for what stages exchange (Megatron-LM,
 ///     p2p_communication.py: torch.cuda.synchronize): for all streams of the device and the
 ///     receive. On devices that exchange anything, a cell that receives nothing waits before its
-///     first computation; of cells that take turns, the first one
+///     first computation; of cells that take turns, the first one. The stack may except devices
+///     with several stages, whose exchanges run beside computations
 ///   - before the first computation of every cell, if the stack waits for each pass: for all
 ///     streams. Cells that take turns are one pass
 ///   - before each task, if the stack waits for each launch: for all streams.

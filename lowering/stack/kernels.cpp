@@ -181,12 +181,15 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     kernel.pass = cost::KernelPass::gradient;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, rule);
   kernel.launches = op.kind == OpKind::identity ? 0 : rule.launches;
+  if (rule.in_library) kernel.by = cost::LaunchedBy::library;
   kernel.slowdown = rule.slowdown;
   if (op.kind == OpKind::contraction) {
     set_gemm_sizes(kernel, op, inputs, outputs);
     choose_cores(kernel, inputs, outputs, stack);
-    if (kernel.batch > 1 && launches_one_by_one(graph, op, stack))
+    if (kernel.batch > 1 && launches_one_by_one(graph, op, stack)) {
       kernel.launches *= static_cast<int>(kernel.batch);
+      kernel.by = cost::LaunchedBy::loop;
+    }
   }
   if (is_fused_attention(op)) {
     set_attention(kernel, graph, op, inputs);

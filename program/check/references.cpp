@@ -67,6 +67,8 @@ void check_wait(const Program& program, const Sequence& sequence, int call, cons
 void check_waits(const Program& program, const Sequence& sequence, int number) {
   const Call call = sequence.calls[number];
   for (const Wait& wait : call.waits) check_wait(program, sequence, number, wait);
+  if (call.begins_pass >= static_cast<int>(program.blocks[call.block].tasks.size()))
+    throw InputError("", "", "a pass to begin before a task of the call", "another task");
   if (!std::ranges::is_sorted(call.host_waits))
     throw InputError("", "", "waits of the host in order", "");
   for (const HostWait& wait : call.host_waits) {

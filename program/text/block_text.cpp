@@ -23,6 +23,8 @@ model::TensorId bound(const Program& program, int segment, int place) {
 constexpr std::array<std::string_view, 6> action_names = {"apply", "convert",  "select",
                                                           "join",  "transfer", "step"};
 constexpr std::array<std::string_view, 3> residence_names = {"", " on host", " on drives"};
+constexpr std::array<std::string_view, 5> launched_by_names = {
+    "", " in a library's loop", " in a library", " beginning a CUDA graph", " in a CUDA graph"};
 constexpr std::array<std::string_view, 3> kernel_pass_names = {"", " forward", " gradient"};
 
 std::string text_of(const Slot& slot, const placement::Grid& grid) {
@@ -34,9 +36,11 @@ std::string text_of(const Slot& slot, const placement::Grid& grid) {
 
 std::string text_of(const cost::Kernel& kernel) {
   std::string more = kernel.slowdown == 1 ? "" : fmt::format(" slowdown {}", kernel.slowdown);
+  more += launched_by_names[static_cast<std::size_t>(kernel.by)];
   if (kernel.alignment > 0) more += fmt::format(" aligned to {} B", kernel.alignment);
-  if (kernel.pieces > 1) more += fmt::format(" one of {} pieces", kernel.pieces);
-  if (kernel.spared > 0) more += fmt::format(" spares {} multiprocessors", kernel.spared);
+  if (kernel.piece.of > 1) more += fmt::format(" one of {} pieces", kernel.piece.of);
+  if (kernel.piece.spared > 0)
+    more += fmt::format(" spares {} multiprocessors", kernel.piece.spared);
   if (kernel.seen.all) more += " to all";
   if (kernel.seen.window > 0) more += fmt::format(" window {}", kernel.seen.window);
   return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}{}", cost::to_text(kernel.kind),
@@ -181,9 +185,10 @@ class BlockWriter {
     if (const auto* kernel = std::get_if<cost::Kernel>(&task.work)) return text_of(*kernel);
     const auto& collective = std::get<Collective>(task.work);
     const auto group = std::ranges::find(result_.groups, collective.group);
-    return fmt::format("{}{} {} B in group {}", cost::to_text(collective.kind),
+    return fmt::format("{}{} {} B in group {}{}", cost::to_text(collective.kind),
                        collective.combine == model::Combine::maximum ? " maximum" : "",
-                       collective.payload.value, group - result_.groups.begin() + 1);
+                       collective.payload.value, group - result_.groups.begin() + 1,
+                       collective.in_library ? " in a library" : "");
   }
 
   static std::vector<std::string> named(const std::vector<int>& indices,

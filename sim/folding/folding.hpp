@@ -63,6 +63,7 @@ struct Folding {
   /// threads also copy what they communicate. Only sends and receives proceed meanwhile.
   bool serial = false;
   int launch_queue = 1000;  ///< kernels that a stream takes before launches wait (sim/host.hpp)
+  Ticks pass = {};          ///< what the host takes for a pass besides launches
 };
 
 /// Maps rank r of the program to GPU r of the cluster, and finds the classes.

@@ -8,12 +8,12 @@
 namespace stratagem::strategies {
 namespace {
 
-/// Does an operator work expert by expert? Routers, dispatch and combination see all experts of
-/// their samples.
+/// Does an operator work expert by expert, on slots that lie so? Routers, dispatch and combination
+/// see all experts of their samples.
 bool by_expert(const model::Operator& op) {
   return model::may_split(*op.annotation, "expert") &&
-         model::dimension_of(op.annotation->inputs[0], "expert") >= 0 &&
-         model::dimension_of(op.annotation->outputs[0], "expert") >= 0;
+         model::dimension_of(op.annotation->inputs[0], "expert") == 0 &&
+         model::dimension_of(op.annotation->outputs[0], "expert") == 0;
 }
 
 /// Consecutive data-parallel ranks form an axis of their own. Operators that work expert by expert

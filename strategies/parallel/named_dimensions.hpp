@@ -14,7 +14,8 @@ namespace stratagem::strategies {
 /// Pairs {pattern of operators' names, dimension that they divide}; "" replicates.
 using NamedDimensions = std::vector<std::pair<std::string, std::string>>;
 
-/// Does an entry match the operator, and name a dimension that its annotation allows to divide?
+/// Does an entry match the operator, or the product before which it casts, and name a dimension
+/// that its annotation allows to divide?
 bool applies(const NamedDimensions::value_type& entry, const model::Operator& op);
 
 /// The dimension of the last entry that matches the operator and names a dimension which its

@@ -10,7 +10,8 @@
 namespace stratagem::strategies {
 
 int Options::chunks_of(const Schedule& of) const {
-  return of.chunks > 0 ? of.chunks : stages.chunks > 0 ? stages.chunks : 2;
+  if (of.chunks > 0) return of.chunks;
+  return stages.chunks > 0 ? stages.chunks : pipeline > 1 ? 2 : 1;
 }
 
 namespace {

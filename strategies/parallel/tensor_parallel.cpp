@@ -25,6 +25,7 @@ class TensorDivision {
       const bool adds = op->kind == OpKind::bias_add || op->kind == OpKind::add;
       const bool cut = adds && cut_into_heads_.contains(op->outputs[0]);
       if (cut || cuts_into_heads(*op)) cut_into_heads_.insert(op->inputs[0]);
+      note_layers_behind(*op);
     }
   }
 
@@ -63,6 +64,45 @@ class TensorDivision {
     return op.kind == OpKind::split_heads && op.annotation->inputs[0].back().identifiers.size() > 1;
   }
 
+  /// The linear layers that sum over an activation's last dimension: those that read it, or that
+  /// stand behind operators which keep the elements of that dimension apart.
+  struct LayersBehind {
+    std::set<std::int64_t> widths;  ///< of their results
+    bool of_function = false;       ///< does anything but biases, adapters and casts lie between?
+  };
+
+  void note_layers_behind(const Operator& op) {
+    if (op.kind == OpKind::contraction) {
+      const bool linear = graph_.tensors[op.inputs[1]].role == model::Role::parameter;
+      const std::string& last = op.annotation->inputs[0].back().identifiers.front();
+      if (linear && model::is_reduction(*op.annotation, last))
+        layers_behind_[op.inputs[0]].widths.insert(graph_.tensors[op.outputs[0]].shape.back());
+      return;
+    }
+    const auto found = layers_behind_.find(op.outputs[0]);
+    if (found == layers_behind_.end()) return;
+    LayersBehind behind = found->second;
+    const std::string& last = op.annotation->outputs[0].back().identifiers.front();
+    if (!model::may_split(*op.annotation, last)) return;
+    const bool adds = op.kind == OpKind::bias_add || op.kind == OpKind::add;
+    behind.of_function = behind.of_function || !(adds || op.kind == OpKind::cast);
+    for (std::size_t i = 0; i < (adds ? 1 : op.inputs.size()); ++i) {
+      const std::vector<model::Term>& terms = op.annotation->inputs[i];
+      if (terms.empty() || terms.back().identifiers.front() != last) continue;
+      LayersBehind& before = layers_behind_[op.inputs[i]];
+      before.widths.insert(behind.widths.begin(), behind.widths.end());
+      before.of_function = before.of_function || behind.of_function;
+    }
+  }
+
+  /// Is a linear layer the first of an MLP: a function of its elements, and a second layer that
+  /// returns to the width of what the first one reads?
+  [[nodiscard]] bool begins_mlp(const Operator& op) const {
+    const auto behind = layers_behind_.find(op.outputs[0]);
+    return behind != layers_behind_.end() && behind->second.of_function &&
+           behind->second.widths.contains(graph_.tensors[op.inputs[0]].shape.back());
+  }
+
   /// The lowering completes such a sum once; dividing it would complete every operand.
   [[nodiscard]] bool adds_partial_sums(const Operator& op) const {
     return op.kind == OpKind::add && std::ranges::all_of(op.inputs, [&](TensorId tensor) {
@@ -77,9 +117,10 @@ class TensorDivision {
     });
   }
 
-  /// Of a matrix: columns where it widens (QKV, fc1, logits; experts have one matrix each), a copy
-  /// together with the others, or where they become heads (queries alone); a tied table is divided
-  /// as it was for the lookup. What is added to a partial sum, as an adapter is, stays whole.
+  /// Of a matrix: columns where it widens (QKV, logits; experts have one matrix each), a copy
+  /// together with the others, where they become heads (queries alone), or where an MLP begins,
+  /// however narrow; a tied table is divided as it was for the lookup. What is added to a partial
+  /// sum, as an adapter is, stays whole.
   [[nodiscard]] std::string columns(const Operator& op) const {
     if (const auto sum = added_to_.find(op.outputs[0]);
         sum != added_to_.end() && partial_.contains(sum->second))
@@ -93,7 +134,8 @@ class TensorDivision {
     const auto size = [&](std::size_t d) {
       return weight.shape[d] * (terms[d].identifiers.front() == op.shared ? op.copies : 1);
     };
-    const bool divides = size(column) > size(column + 1) || cut_into_heads_.contains(op.outputs[0]);
+    const bool divides = size(column) > size(column + 1) ||
+                         cut_into_heads_.contains(op.outputs[0]) || begins_mlp(op);
     return divides ? terms[column].identifiers.front() : "";
   }
 
@@ -112,6 +154,7 @@ class TensorDivision {
 
   const model::Graph& graph_;
   const Options& options_;
+  std::map<TensorId, LayersBehind> layers_behind_;  ///< by activation
   std::set<TensorId> cut_into_heads_;  ///< and products to which a bias or adapter is added before
   std::map<TensorId, TensorId> added_to_;  ///< by second operand of a sum: the first
   std::set<TensorId> partial_;             ///< activations of which every rank has a partial sum

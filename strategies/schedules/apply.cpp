@@ -45,7 +45,8 @@ Timetable timetable_of(const Schedule& schedule, const Plan& plan, const Pipelin
 Timetable on_shared_devices(const Timetable& timetable, int stages, const Pipeline& pipeline,
                             int per_device) {
   if (!timetable.together.empty())
-    throw InputError("", "", "a schedule without paired cells for ranks that share a device", "");
+    throw InputError("", "", "a schedule that runs no cells together for ranks that share a device",
+                     "");
   const std::map<placement::Cell, Span> times = cell_times(stages, timetable, pipeline.costs);
   Timetable result;
   result.ranks.resize(timetable.ranks.size() / per_device);
@@ -88,7 +89,7 @@ void apply(const Schedule& schedule, Plan& plan, const Pipeline& pipeline, const
                                   ranks_per_device);
   }
   if (apart && !timetable.together.empty()) {
-    throw InputError("", "", "a schedule without paired cells where ends stand apart",
+    throw InputError("", "", "a schedule that runs no cells together where ends stand apart",
                      schedule.name);
   }
   order(plan, apart ? with_ends(timetable, schedule.placement, pipeline, ends) : timetable);

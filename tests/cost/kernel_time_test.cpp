@@ -58,7 +58,7 @@ TEST_CASE("pieces of a product take as long together as the product") {
     Kernel piece = product;
     piece.flops = product.flops / pieces;
     piece.traffic = product.traffic / pieces;
-    piece.pieces = pieces;
+    piece.piece.of = pieces;
     CHECK(close(pieces * kernel_time(piece, simple()), kernel_time(product, simple()), 1e-12));
   }
 }
@@ -71,9 +71,9 @@ TEST_CASE("a product that spares multiprocessors runs as on a GPU without them")
   smaller.multiprocessors.value = 64;
   smaller.peak["fp16"].value = 64.0 / 80 * simple().peak.at("fp16").value;
   const Seconds expected = kernel_time(product, smaller);
-  product.spared = 16;
+  product.piece.spared = 16;
   CHECK(close(kernel_time(product, simple()), expected, 1e-12));
-  product.spared = 1000;  // one is left
+  product.piece.spared = 1000;  // one is left
   CHECK(kernel_time(product, simple()) < Seconds{1});
 }
 

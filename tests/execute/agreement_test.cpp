@@ -329,7 +329,9 @@ TEST_CASE("mixtures of experts train as on one device") {
                R"({"recompute": "full"})", R"({"data": 2, "expert": 2, "recompute": "full"})",
                R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "zb-h1"})",
                R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe"})",
-               R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe-v"})"));
+               R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "dualpipe-v"})",
+               R"({"data": 2, "expert": 2, "schedule": "combined-1f1b", "chunks": 1})",
+               R"({"data": 2, "expert": 2, "pipeline": 2, "schedule": "combined-1f1b"})"));
 }
 
 /// Adapters beside all matrices of the layers, or those of queries, keys and values alone.

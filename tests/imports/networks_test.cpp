@@ -183,6 +183,22 @@ TEST_CASE("Megatron-LM's arguments of latent attention, mixtures and windows are
   const JsonReader divided = JsonReader::from_text(whole.strategy.text(), "strategy");
   CHECK(divided.at("expert").whole_number() == 2);  // each divides two tensor ranks' experts
   CHECK(divided.at("operators").at("layers.*.mlp.gate_up").text() == "expert");
+  const Settings combined = read(
+      "pretrain_gpt.py --num-layers 8 --hidden-size 64 --num-experts 8 "
+      "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 4 "
+      "--expert-model-parallel-size 2 --overlap-moe-expert-parallel-comm");
+  const JsonReader pairs = JsonReader::from_text(combined.strategy.text(), "strategy");
+  CHECK(pairs.at("schedule").text() == "combined-1f1b");
+  const auto stack = [](const std::string& graphs) {
+    return read("pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-experts 8 " + graphs)
+        .stacks.front();
+  };
+  CHECK(stack("--cuda-graph-impl none") == "megatron-core-te");
+  CHECK(stack("--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router "
+              "moe_preprocess") == "megatron-core-te-graphs");
+  CHECK(stack("--cuda-graph-impl transformer_engine --cuda-graph-modules moe_router "
+              "moe_preprocess") == "megatron-core-te-router-graphs");
+  CHECK(pairs.at("chunks").whole_number() == 4);
   CHECK(model("--num-experts 4").at("experts_per_token").whole_number() == 2);  // their default
   CHECK_FALSE(model("--moe-router-topk 4 --moe-ffn-hidden-size 100").has("experts_per_token"));
   // Layers 1, 3, ... of two are the first alone: mixtures that no key says.

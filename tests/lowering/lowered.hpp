@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -86,12 +87,14 @@ inline model::OpId operator_named(const model::Graph& graph, const std::string& 
   return static_cast<model::OpId>(found - graph.operators.begin());
 }
 
-/// Collectives on one stream of a block.
-inline std::vector<program::Collective> collectives(
-    const program::Block& block, program::Stream stream = program::Stream::communication) {
+/// Collectives on some streams of a block; those that the next computation waits for.
+inline std::vector<program::Collective> collectives(const program::Block& block,
+                                                    const std::set<program::Stream>& streams = {
+                                                        program::Stream::communication,
+                                                        program::Stream::exchange}) {
   std::vector<program::Collective> result;
   for (const program::Task& task : block.tasks) {
-    if (task.stream == stream && collective_of(task) != nullptr)
+    if (streams.contains(task.stream) && collective_of(task) != nullptr)
       result.push_back(*collective_of(task));
   }
   return result;
@@ -102,7 +105,7 @@ inline std::vector<program::Collective> collectives(const program::Program& prog
                                                     program::Stream stream) {
   std::vector<program::Collective> result;
   for (const program::Call& call : program.sequences[sequence].calls) {
-    for (const program::Collective& one : collectives(program.blocks[call.block], stream))
+    for (const program::Collective& one : collectives(program.blocks[call.block], {stream}))
       result.push_back(one);
   }
   return result;

@@ -29,6 +29,19 @@ TEST_CASE("a scenario anywhere finds profiles and stacks by name") {
   CHECK(first(folder.read("a.out")) == first(folder.read("b.out")));
 }
 
+TEST_CASE("plans that a search writes name what stands in the library, as the search does") {
+  const TemporaryFolder folder;
+  folder.write("a.json", R"({"question": "?", "defaults": {
+    "model": {"family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32,
+      "vocabulary": 64},
+    "cluster": {"preset": "dgx-1v", "gpus": 2}, "profile": "v100-sxm3", "stack": "megatron-2019",
+    "training": {"global_batch": 4, "micro_batch": 2, "precision": "fp16",
+      "optimizer": "adam"}},
+    "search": {"tensor": [1, 2]}})");
+  REQUIRE(run("search a.json --plans out/b.json --best 1", folder).exit == 0);
+  CHECK(run("simulate out/b.json", folder).exit == 0);
+}
+
 TEST_CASE("the library is the folder that one names, behind what is beside the scenario") {
   const TemporaryFolder folder;
   folder.write("a.json", by_name());

@@ -155,8 +155,13 @@ std::vector<Fact> facts_of_blocks() {
       {"a kernel's FLOPs", of_kernels([](cost::Kernel& k) { k.flops += Flops{1}; })},
       {"a kernel's traffic", of_kernels([](cost::Kernel& k) { k.traffic += Bytes{0.5}; })},
       {"a kernel's launches", of_kernels([](cost::Kernel& k) { ++k.launches; })},
+      {"who launches a kernel", of_kernels([](cost::Kernel& k) { step(k.by, 5); })},
+      {"a kernel's pieces", of_kernels([](cost::Kernel& k) { ++k.piece.of; })},
+      {"what a kernel spares", of_kernels([](cost::Kernel& k) { ++k.piece.spared; })},
       {"a kernel's slowdown", of_kernels([](cost::Kernel& k) { k.slowdown *= 2; })},
       {"a collective's kind", of_collectives([](Collective& c) { return step(c.kind, 11); })},
+      {"who launches it",
+       of_collectives([](Collective& c) { return c.in_library = !c.in_library, true; })},
       {"its combine", of_collectives([](Collective& c) { return step(c.combine, 2); })},
       {"its payload", of_collectives([](Collective& c) { return c.payload += Bytes{1}, true; })},
       {"its group", of_collectives([](Collective& c) { return c.group > 0 && (--c.group, true); })},
@@ -256,6 +261,8 @@ std::vector<Fact> facts_of_sequences() {
       {"for which task the host waits", of_host_waits([](HostWait& w) {
          return w.of_call >= 0 && w.of_task > 0 && (--w.of_task, true);
        })},
+      {"where a pass begins",
+       of_calls([](StoredCall& c) { return c.begins_pass = c.begins_pass < 0 ? 0 : -1, true; })},
       {"the order of calls", &swap_alike},
       {"a resident's category", of_residents([](Resident& r) { return step(r.category, 3); })},
       {"its bytes", of_residents([](Resident& r) { return r.bytes += Bytes{1}, true; })},
@@ -375,9 +382,11 @@ TEST_CASE("every fact of a program is in its text") {
 }
 
 TEST_CASE("in which order calls take turns is in the text") {
-  const model::Graph graph = model::gpt(small_gpt);
+  model::GptConfig mixture = small_gpt;
+  mixture.experts = {.count = 2, .per_token = 1, .capacity_factor = 1};
+  const model::Graph graph = model::gpt(mixture);
   const Program program =
-      lowered(graph, R"({"pipeline": 2, "tensor": 2, "schedule": "dualpipe"})", 4);
+      lowered(graph, R"({"pipeline": 2, "data": 2, "expert": 2, "schedule": "dualpipe"})", 4);
   const std::string text = to_text(program, graph);
   CHECK(to_text(Renumbering(program, 1).renumber(), graph) == text);
   int changed = 0;

@@ -14,8 +14,9 @@
 namespace stratagem::program::shorter_test {
 namespace {
 
-const std::vector<std::string> schedules = {"1f1b",   "interleaved", "zb-h1",    "zb-h2", "zb-v",
-                                            "v-half", "chimera",     "dualpipe", "hanayo"};
+const std::vector<std::string> schedules = {"1f1b",   "interleaved",  "zb-h1",   "zb-h2",
+                                            "zb-v",   "v-half",       "chimera", "dualpipe",
+                                            "hanayo", "combined-1f1b"};
 const std::vector<std::string> parts = {"",
                                         R"(, "tensor": 2, "sequence_parallel": true)",
                                         R"(, "data": 2, "zero": {"stage": 3, "prefetch": 2})",

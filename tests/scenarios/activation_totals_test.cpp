@@ -167,6 +167,8 @@ const std::map<std::string, InFlight>& closed_forms() {
       {"pipedream-2bw", {1, false, left}},
       {"interleaved",
        {2, false, [](int p, int m, int r) { return std::min(2 * m, 2 * (p - 1 - r) + p + 1); }}},
+      {"combined-1f1b",
+       {2, false, [](int p, int m, int r) { return std::min(2 * m, 2 * (p - 1 - r) + p + 2); }}},
       {"zb-h1", {1, false, [](int p, int, int) { return p; }}},
       {"zb-h2", {1, false, [](int p, int, int) { return 2 * p - 1; }}},
       {"zb-v", {2, true, [](int p, int, int) { return 2 * p; }}},

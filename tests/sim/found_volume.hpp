@@ -48,6 +48,11 @@ inline double moved(const program::Collective& collective, double n) {
   return collective.kind == cost::CollectiveKind::all_reduce ? 2 * share : share;
 }
 
+/// Does the next computation wait for collectives of a stream?
+inline bool awaited(program::Stream stream) {
+  return stream == program::Stream::communication || stream == program::Stream::exchange;
+}
+
 inline Volumes volumes_on(const program::Program& program, int device) {
   using program::Stream;
   Volumes volumes;
@@ -55,7 +60,7 @@ inline Volumes volumes_on(const program::Program& program, int device) {
                   [&](const auto& block, const auto& task, const auto& collective, double n) {
                     if (crosses(block)) return;
                     const double bytes = moved(collective, n);
-                    if (task.stream == Stream::communication) volumes.within += bytes;
+                    if (awaited(task.stream)) volumes.within += bytes;
                     if (task.stream == Stream::gradient_communication) volumes.gradients += bytes;
                     if (sends(task.stream)) volumes.sent += bytes;
                   });
@@ -71,7 +76,7 @@ inline std::map<cost::CollectiveKind, double> redistribution_volume(
     each_collective(program, device,
                     [&](const auto& block, const auto& task, const auto& collective, double n) {
                       if (!crosses(block)) return;
-                      if (task.stream == Stream::communication)
+                      if (awaited(task.stream))
                         volumes[collective.kind] += moved(collective, n) / n;
                       if (sends(task.stream)) volumes[collective.kind] += moved(collective, n);
                     });

@@ -34,7 +34,7 @@ Answer answer(const std::vector<cost::Rule>& waits, int queue = 1000) {
 
 /// Units that one micro-batch takes on two stages whose ends are on both devices: ends take 5, F 7
 /// and B 11, and each launch of what takes time takes 1.
-double with_shared_ends(const std::vector<cost::Rule>& waits) {
+double with_shared_ends(const std::vector<cost::Rule>& waits, int pass = 0) {
   cost::Stack stack;
   stack.rules = waits;
   const program::Program program = UnitPipeline::lowered(
@@ -46,7 +46,8 @@ double with_shared_ends(const std::vector<cost::Rule>& waits) {
       if (one.device.count > 0) one.host = one.first_launch = {unit};
     }
   }
-  const Folding folding = fold(program, instant_cluster(2), ideal_network(), false);
+  Folding folding = fold(program, instant_cluster(2), ideal_network(), false);
+  folding.pass = {pass * unit};
   const Timeline timeline = run(program, folding, prices, 1);
   return static_cast<double>(timeline.iteration_ends.front().picoseconds) / unit;
 }
@@ -67,6 +68,15 @@ TEST_CASE("where stages share devices, cells before which hosts wait begin a lau
   CHECK(with_shared_ends({HostWaits::each_exchange}) == cells + 8);
   CHECK(with_shared_ends({HostWaits::each_pass}) == cells + 8);
   CHECK(with_shared_ends({HostWaits::each_launch}) == cells + 8);
+}
+
+TEST_CASE("what the host does for a pass is seen where it waits for the device before") {
+  const double cells = 4 * 5 + 2 * 7 + 2 * 11;
+  const cost::Rule work = cost::PassWork{.launches = 1};
+  // A host that does not wait is ahead of its device but for the first pass.
+  CHECK(with_shared_ends({work}, 3) == cells + 1 + 3);
+  CHECK(with_shared_ends({work, cost::HostWaits::each_pass}, 3) == cells + 8 * (1 + 3));
+  CHECK(with_shared_ends({cost::HostWaits::each_pass}, 3) == cells + 8);
 }
 
 TEST_CASE("a host that waits more often takes longer and reserves no more") {

@@ -51,6 +51,33 @@ TEST_CASE(
   CHECK(price.last_kernel.count == 1'000'000);
 }
 
+TEST_CASE("launches in a library take the host a tiny kernel's time, those of a graph nothing") {
+  // The framework's launches take twice as long as the profile says; one of six is its own.
+  const cost::Stack stack{.slowdown = {1}, .host_factor = {2}};
+  const Price looped = priced({.launches = 6, .by = cost::LaunchedBy::loop}, 0, stack);
+  CHECK(looped.host.count == 20'000'000 + 5 * 1'000'000);
+  CHECK(looped.first_launch.count == 20'000'000);
+  CHECK(looped.device.count == 6'000'000);
+  const Price inner = priced({.launches = 6, .by = cost::LaunchedBy::library}, 0, stack);
+  CHECK(inner.host.count == 6 * 1'000'000);
+  CHECK(inner.first_launch.count == 1'000'000);
+  CHECK(priced({.launches = 0, .by = cost::LaunchedBy::loop}, 0, stack).host.count == 0);
+  const Price graph = priced({.launches = 6, .by = cost::LaunchedBy::graph}, 0, stack);
+  CHECK(graph.host.count == 20'000'000);
+  CHECK(graph.device.count == 6'000'000);
+  const Price captured = priced({.launches = 6, .by = cost::LaunchedBy::replay}, 0, stack);
+  CHECK(captured.host.count == 0);
+  CHECK(captured.first_launch.count == 0);
+  CHECK(captured.device.count == 6'000'000);
+}
+
+TEST_CASE("a pass takes the host as long as the launches that the stack says") {
+  cost::Stack stack{.slowdown = {1}, .host_factor = {2}};
+  CHECK(pass_time(simple_profile(), stack).count == 0);
+  stack.rules.emplace_back(cost::PassWork{3});
+  CHECK(pass_time(simple_profile(), stack).count == 60'000'000);
+}
+
 TEST_CASE("after every synchronisation but the last the device idles for a launch") {
   // 2 kernels, 100 us; the host waits 3 times: two launches within the task find the device idle.
   const cost::Stack stack{.slowdown = {1}, .host_factor = {1}};

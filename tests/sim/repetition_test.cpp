@@ -43,6 +43,7 @@ struct Case {
   double bandwidth = 0;  ///< bytes per second
   double slowdown = 0;
   int launch_queue = 0;
+  int pass = 0;           ///< of how many launches' time a pass takes the host
   std::int64_t host = 0;  ///< of how many a launch takes one part of what its name says; 0: no time
   int durations = 0;      ///< 0: what names say; 1: all alike; 2: one of two; 3: nothing
   bool folded = false;
@@ -81,7 +82,7 @@ Case random_case(Random& random) {
   Case one;
   const std::string schedule = random.of(std::vector<std::string>{
       "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "v-half", "chimera", "dualpipe",
-      "pipedream", "pipedream-2bw", "hanayo", "bpipe"});
+      "combined-1f1b", "pipedream", "pipedream-2bw", "hanayo", "bpipe"});
   one.strategy = R"({"pipeline": )" + std::to_string(2 << random.below(2)) + R"(, "schedule": ")" +
                  schedule + "\"" + random.of(parts_of_strategies()) + "}";
   one.micro_batches = random.below(4) > 0 ? 16 * (1 + random.below(6)) : 5 + random.below(80);
@@ -100,6 +101,8 @@ Case random_case(Random& random) {
   }
   one.bandwidth = random.of(std::vector<double>{1e12, 1e13, 1e14, 1e30});
   one.slowdown = random.of(std::vector<double>{0, 0, 0.15, 0.6});
+  one.pass = random.of(std::vector<int>{0, 0, 1, 20});
+  if (one.pass > 0) one.stack.rules.emplace_back(cost::PassWork{one.pass});
   one.launch_queue = random.of(std::vector<int>{3, 20, 150, 1024});
   one.host = random.of(std::vector<int>{0, 1, 2, 10, 1000});
   one.durations = random.of(std::vector<int>{0, 0, 0, 1, 2, 3});
@@ -156,6 +159,7 @@ struct Ready {
                          : fold(program, with_host(devices, {one.bandwidth}, true, {one.bandwidth}),
                                 ideal_network(), one.folded);
     folding.launch_queue = one.launch_queue;
+    folding.pass = {one.pass * one.host * 1000};
     folding.compute_slowdown = one.slowdown;
     folding.serial = one.serial;
     prices = price(program, [&](const program::Task& task) { return price_in(one, task); });

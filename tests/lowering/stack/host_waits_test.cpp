@@ -82,9 +82,37 @@ TEST_CASE("the host waits before the passes that the stack names, for what they 
     CHECK(waits(program, 1, CellPass::forward) == four(0, 1, 1));
     CHECK(waits(program, 1, CellPass::backward) == four(0, 1, 0));
   }
+  const std::string chunks = R"({"pipeline": 2, "schedule": "interleaved"})";
+  CHECK(to_text(pipeline(waiting({Waits::each_exchange_unless_interleaved}))) ==
+        to_text(pipeline(waiting({Waits::each_exchange}))));
+  CHECK(waits(pipeline(waiting({Waits::each_exchange_unless_interleaved}), chunks), 0,
+              CellPass::forward) == Count{});
   for (const Sequence& sequence : pipeline(waiting({Waits::each_launch})).sequences) {
     for (const Call& call : sequence.calls) CHECK(call.host_waits[0] == HostWait{-1, -1, -1});
   }
+}
+
+TEST_CASE("every pass begins once, and cells that take turns begin together") {
+  const auto begun = [](const Program& program, CellPass pass) {
+    return std::ranges::count_if(program.sequences[0].calls, [&](const Call& call) {
+      return call.cell.pass == pass && call.begins_pass >= 0;
+    });
+  };
+  const cost::Stack stack = waiting({cost::PassWork{.launches = 5}});
+  for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+    CHECK(begun(pipeline(waiting()), pass) == 0);
+    CHECK(begun(pipeline(stack), pass) == 4);
+  }
+  // The computation of weight gradients is no pass of its own.
+  const Program split = pipeline(stack, R"({"pipeline": 2, "schedule": "zb-h1"})");
+  CHECK(begun(split, CellPass::backward) == 4);
+  CHECK(begun(split, CellPass::weight) == 0);
+  // Three of four micro-batches' forward passes run together with a backward pass.
+  model::GptConfig experts = small_gpt;
+  experts.experts = {.count = 2, .per_token = 1, .capacity_factor = 1};
+  const std::string pairs = R"({"data": 2, "expert": 2, "schedule": "combined-1f1b", "chunks": 1})";
+  const Program mixture = lower(plan_of(model::gpt(experts), pairs, 4), stack);
+  CHECK(begun(mixture, CellPass::forward) + begun(mixture, CellPass::backward) == 5);
 }
 
 TEST_CASE("of a micro-batch in slices the first alone reads its sizes") {

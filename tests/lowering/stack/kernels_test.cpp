@@ -132,10 +132,56 @@ TEST_CASE("products of experts are one launch, or one for each expert that is he
         launches("{}", plain_stack(), CellPass::backward, experts) + 2 * 5);
   CHECK(launches(divided, one_by_one, CellPass::forward, experts) == 2);
   CHECK(launches("{}", one_by_one, CellPass::forward, "attention.qkv") == 1);
+  const Program looped = lower(plan_of(graph, "{}"), one_by_one);
+  for (const Task& task : block_of(looped, 1, CellPass::forward).tasks) {
+    if (!task.name.starts_with(experts)) continue;
+    CHECK(std::get<cost::Kernel>(task.work).by == cost::LaunchedBy::loop);
+  }
   const auto flops = [&](const cost::Stack& stack) {
     return hardware_flops(lower(plan_of(graph, "{}"), stack));
   };
   CHECK(flops(one_by_one) == flops(plain_stack()));
+}
+
+TEST_CASE("a CUDA graph of operators that the model lacks is refused, and one ends at a wait") {
+  cost::Stack stack = plain_stack();
+  stack.rules = {cost::CudaGraph{{"layers.*.attention.*"}}};
+  const model::Graph graph = model::llama(few_keys);
+  CHECK_THROWS_AS(lower(plan_of(graph, "{}"), stack), InputError);
+  stack.rules = {cost::CudaGraph{{"*"}},
+                 cost::OperatorKernels{.of = "swiglu", .synchronizations = 1}};
+  const Program program = lower(plan_of(graph, "{}"), stack);
+  int graphs = 0;
+  for (const Task& task : block_of(program, 1, CellPass::forward).tasks) {
+    const cost::LaunchedBy by = std::get<cost::Kernel>(task.work).by;
+    graphs += by == cost::LaunchedBy::graph ? 1 : 0;
+    CHECK((by == cost::LaunchedBy::framework) == (task.name == "mlp.swiglu"));
+  }
+  CHECK(graphs == 2);
+}
+
+TEST_CASE("of neighbours in a CUDA graph the host launches the first") {
+  cost::Stack stack = plain_stack();
+  stack.rules = {cost::CudaGraph{{"attention.*", "mlp_norm"}}};
+  const model::Graph graph = model::llama(few_keys);
+  const Program program = lower(plan_of(graph, "{}"), stack);
+  for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+    bool before = false;
+    int captured = 0, graphs = 0;
+    for (const Task& task : block_of(program, 1, pass).tasks) {
+      const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      if (kernel == nullptr) continue;
+      const bool in = task.name.starts_with("attention.") || task.name.starts_with("mlp_norm");
+      CAPTURE(task.name);
+      CHECK((kernel->by == cost::LaunchedBy::graph) == (in && !before));
+      CHECK((kernel->by == cost::LaunchedBy::replay) == (in && before));
+      graphs += in && !before ? 1 : 0;
+      captured += kernel->by == cost::LaunchedBy::replay ? 1 : 0;
+      before = in;
+    }
+    CHECK(graphs == 1);
+    CHECK(captured > 5);
+  }
 }
 
 TEST_CASE("joined heads and sinks move what they read and write, once") {

@@ -164,7 +164,7 @@ TEST_CASE("the host waits for what it has launched, before tasks that there are"
     CHECK(refused(program).empty());
   }
   for (const HostWait& wrong : {HostWait{2, -1, -1}, HostWait{0, 1, 0}, HostWait{1, 1, 1},
-                                HostWait{0, 0, 2}, HostWait{0, -1, 13}}) {
+                                HostWait{0, 0, 2}, HostWait{0, -1, 14}}) {
     waits = {wrong};
     CHECK_FALSE(refused(program).empty());
   }

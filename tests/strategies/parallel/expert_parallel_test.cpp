@@ -115,6 +115,13 @@ model::LlamaConfig gated_mixture(bool fused) {
   return config;
 }
 
+TEST_CASE("a router's bias is added where its tokens are") {
+  model::LlamaConfig config = gated_mixture(false);
+  config.experts.router_bias = true;
+  const Program program = lowered(model::llama(config), strategy(8, 4));
+  CHECK(collectives(block_of(program, 1, CellPass::forward)).size() == 2);
+}
+
 TEST_CASE("a Llama's experts are divided as a GPT's: the same all-to-alls, the rest everywhere") {
   for (const bool fused : {true, false}) {
     const model::LlamaConfig config = gated_mixture(fused);

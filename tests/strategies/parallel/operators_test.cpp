@@ -1,5 +1,6 @@
 // Operators that divide what the user says: the transitions between neighbours are the expected
 // collectives.
+#include "model/cast_products.hpp"
 #include "strategies/parallel/named_dimensions.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
@@ -17,8 +18,8 @@ constexpr Bytes activation = 12.0 * 20 * 48 * 2_B;  // b*s*h in fp16
 
 /// "mlp.fc1.out all_gather 92160": the collectives of a layer's pass.
 std::vector<std::string> transitions(const std::string& operators, CellPass pass,
-                                     const std::string& more = "") {
-  const model::Graph graph = model::gpt(small_gpt);
+                                     const std::string& more = "",
+                                     const model::Graph& graph = model::gpt(small_gpt)) {
   const program::Program program =
       lowered(graph, "{\"tensor\": 4, \"operators\": {" + operators + "}" + more + "}");
   std::vector<std::string> result;
@@ -79,6 +80,16 @@ TEST_CASE("neighbours that divide different dimensions exchange all to all") {
   const Texts backward = transitions(mixed, CellPass::backward);
   CHECK(std::ranges::count(backward, "mlp.gelu.out.grad all_to_all 1") == 1);
   CHECK(std::ranges::count(backward, "mlp.fc1.out.grad all_to_all 1") == 1);
+}
+
+TEST_CASE("a cast is divided as the product that reads it") {
+  const std::string tokens =
+      no_attention + R"(, "*.mlp.fc1": "s", "*.mlp.fc1.bias_add": "s", "*.mlp.gelu": "s",
+                        "*.mlp.fc2": "s", "*.mlp.fc2.bias_add": "s")";
+  const model::Graph cast = model::cast_products(model::gpt(small_gpt), model::DataType::fp8);
+  const Texts forward = transitions(tokens, CellPass::forward);
+  CHECK(forward.size() == 1);  // behind the MLP
+  CHECK(transitions(tokens, CellPass::forward, "", cast) == forward);
 }
 
 TEST_CASE("what is Megatron-LM's own choice may be said, and changes nothing") {

@@ -1,4 +1,7 @@
 // Megatron-LM's tensor parallelism: the lowering finds exactly the published collectives.
+#include "model/adapters.hpp"
+#include "model/cast_products.hpp"
+#include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
@@ -46,6 +49,31 @@ TEST_CASE("a layer has two all-reduces of b*s*h forward and two backward") {
       check_all_reduces(block_of(program, layer, CellPass::forward), 2, activation);
       check_all_reduces(block_of(program, layer, CellPass::backward), 2, activation);
     }
+  }
+}
+
+TEST_CASE("an MLP is divided by columns and then by rows, however narrow it is") {
+  // Hidden 48, an MLP of 16: with gate and factor in one product or in two, in fp8 with casts
+  // between, and with adapters beside its products.
+  model::LlamaConfig fused{2, 48, 8, 4, 16, 20, 112, 12};
+  model::LlamaConfig apart = fused;
+  apart.fused.swiglu = false;
+  const auto of_mlp = [](const model::Tensor& weight) {
+    return weight.name.find(".mlp.") != weight.name.npos;
+  };
+  for (const model::Graph& plain : {model::llama(fused), model::llama(apart)}) {
+    for (const model::Graph& graph : {plain, model::cast_products(plain, model::DataType::fp8)}) {
+      const Program program = lowered(graph, tensor(4)), whole = lowered(graph, tensor(1));
+      check_all_reduces(block_of(program, 1, CellPass::forward), 2, activation);
+      const auto held = [](const Program& one) {
+        return lowering::resident(one.sequences[0], program::Category::parameters);
+      };
+      // Embedding, head and layers are divided by four, but for norms of 48.
+      CHECK(held(program) - held(whole) / 4 == 5 * (48.0 - 48.0 / 4) * 2_B);
+    }
+    const Program adapted = lowered(model::with_adapters(plain, 4, of_mlp), tensor(4));
+    for (const Collective& one : collectives(block_of(adapted, 1, CellPass::forward)))
+      CHECK(one.kind == cost::CollectiveKind::all_reduce);
   }
 }
 

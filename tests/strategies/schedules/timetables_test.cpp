@@ -54,6 +54,7 @@ bool even_twice(int p, int m) { return even(p, m) && twice(p, m); }
 
 std::vector<Subject> subjects() {
   return {{"interleaved", Placement::loop, {2, 3}, multiple},
+          {"combined-1f1b", Placement::loop, {1, 2, 3}, multiple},
           {"zb-h1", Placement::loop, {1}, any},
           {"zb-h2", Placement::loop, {1}, any},
           {"zb-v", Placement::wave, {2}, any},
@@ -337,6 +338,34 @@ TEST_CASE("Chimera's concatenated units close up, and no rank holds more than p 
       CHECK(twice.peak() <= p);
     }
   }
+}
+
+TEST_CASE("combined 1F1B runs each forward cell beside the backward cell of another micro-batch") {
+  // Megatron-Core's docstring of the schedule without stages, then two ranks.
+  const Timetable alone = timetable("combined-1f1b", {1, 1, 4, {}});
+  CHECK(text_of(alone.ranks[0]) == "F0 F1 B0 F2 B1 F3 B2 B3");
+  CHECK(alone.together.size() == 3);
+  const Timetable two = timetable("combined-1f1b", {2, 1, 4, {}});
+  CHECK(text_of(two.ranks[0]) == "F0 F1 F2 F3 B0 B1 B2 B3");
+  CHECK(text_of(two.ranks[1]) == "F0 F1 B0 F2 B1 F3 B2 B3");
+  REQUIRE(two.together.size() == 4);
+  CHECK(two.together[0] ==
+        std::pair{Cell{0, 3, CellPass::forward}, Cell{0, 0, CellPass::backward}});
+}
+
+TEST_CASE("combined 1F1B has 1F1B's bubble where a pair takes as long as its halves") {
+  for (const int p : {1, 2, 4, 8}) {
+    for (const int v : {1, 2, 3}) {
+      CAPTURE(p, v);
+      const int m = 4 * p;
+      // A rank has m v cells of either kind.
+      CHECK(played(timetable("combined-1f1b", {p, v, m, {}}), {1, 2, 0, 3}).makespan() ==
+            3 * (m * v + p - 1));
+    }
+  }
+  // One rank runs v cells of either kind alone, and m v - v pairs.
+  CHECK(played(timetable("combined-1f1b", {1, 3, 5, {}}), {1, 2, 0, 2}).makespan() ==
+        3 * 3 + 12 * 2);
 }
 
 TEST_CASE("DualPipe runs forward and backward cells in pairs from both ends") {
