@@ -160,18 +160,18 @@ Stack read_values(const JsonReader& reader) {
 }
 
 /// A stack file over those that it is based on, all of which are added to `files`.
-JsonReader over_bases(const std::string& file, std::vector<JsonReader>& files) {
+JsonReader over_bases(const std::string& file, const std::filesystem::path& library,
+                      std::vector<JsonReader>& files) {
   constexpr std::size_t most = 8;
   const JsonReader reader = files.emplace_back(JsonReader::from_file(file));
   const auto base = reader.find("base");
   if (!base) return reader;
-  const auto folder = std::filesystem::path(file).parent_path();
-  const std::string named = (folder / (base->text() + ".json")).string();
+  const std::string named = file_of_base(file, base->text(), library);
   if (!std::filesystem::exists(named))
-    base->fail("the name of a stack beside this one, as there is no " + named, base->text());
+    base->fail("the name of a stack beside this one or in the library", base->text());
   if (files.size() == most)
     base->fail("at most 8 stacks that are based on each other, in no circle", named);
-  return reader.over(over_bases(named, files));
+  return reader.over(over_bases(named, library, files));
 }
 
 }  // namespace
@@ -182,9 +182,16 @@ void choose_workspace(MemoryFacts& memory, int compute_capability) {
   }
 }
 
-Stack read_stack(const std::string& file) {
+std::string file_of_base(const std::string& file, const std::string& base,
+                         const std::filesystem::path& library) {
+  const std::filesystem::path beside = std::filesystem::path(file).parent_path() / (base + ".json");
+  const bool in_library = !library.empty() && !std::filesystem::exists(beside);
+  return (in_library ? library / (base + ".json") : beside).string();
+}
+
+Stack read_stack(const std::string& file, const std::filesystem::path& library) {
   std::vector<JsonReader> files;
-  const JsonReader reader = over_bases(file, files);
+  const JsonReader reader = over_bases(file, library, files);
   for (const JsonReader& one : files) refuse_older_keys(one);
   Stack stack = read_values(reader);
   std::vector<WrittenRule> rules;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <variant>
@@ -94,9 +95,14 @@ std::vector<std::string> preferred_attention(const Stack& stack);
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack);
 
 /// Reads a stack file; throws InputError for missing or unknown keys. A file with the key "base"
-/// names another stack of its folder, which may have one itself, and states only what differs from
+/// names another stack (file_of_base), which may have one itself, and states only what differs from
 /// it: a rule takes the place of the base's rule of its kind about the same thing, and {"drop":
 /// {...}} takes back all rules that say what stands there.
-Stack read_stack(const std::string& file);
+Stack read_stack(const std::string& file, const std::filesystem::path& library = {});
+
+/// Where the stack lies that a stack file names as its base: beside it, or else in `library`, a
+/// folder of stacks.
+std::string file_of_base(const std::string& file, const std::string& base,
+                         const std::filesystem::path& library);
 
 }  // namespace stratagem::cost

@@ -256,8 +256,7 @@ void check_gpus(const Run& run, const JsonReader& reader) {
     if (devices != run.gpus)
       reader.at("plan").fail("a plan for " + of_cluster, std::to_string(devices) + " devices");
   } else if (devices_of(run.options) != run.gpus) {
-    run.strategy.fail(strategies::rank_keys() + " = " + of_cluster,
-                      std::to_string(devices_of(run.options)));
+    strategies::refuse_gpus(run.strategy, run.gpus, devices_of(run.options));
   }
 }
 
@@ -276,8 +275,7 @@ cost::Profile read_profile(const JsonReader& name, const std::optional<cost::Pro
 std::vector<std::string> files_of_stack(const std::string& file) {
   const auto base = JsonReader::from_file(file).find("base");
   if (!base) return {file};
-  const auto folder = std::filesystem::path(file).parent_path();
-  return {file, (folder / (base->text() + ".json")).string()};
+  return {file, cost::file_of_base(file, base->text(), library() / "stacks")};
 }
 
 /// Does a step of reading a run; false if its settings cannot go together. The run is refused by
@@ -350,7 +348,8 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
   const JsonReader strategy = strategy_of(reader);
   const std::string name = reader.at("name").text();
   const cost::Profile profile = read_profile(reader.at("profile"), instead);
-  const cost::Stack stack = cost::read_stack(file_of(reader.at("stack"), "stacks"));
+  const cost::Stack stack =
+      cost::read_stack(file_of(reader.at("stack"), "stacks"), library() / "stacks");
   Run run{.origin = {reader.file(), reader.path(), {reader.file()}},
           .name = name,
           .compared = {.baseline = baseline},

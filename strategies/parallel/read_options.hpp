@@ -10,7 +10,10 @@ namespace stratagem::strategies {
 
 /// Reads the keys of every strategy, then lets each complete what follows from all of them. If the
 /// object does not say how many data ranks there are, they take the GPUs that the other degrees
-/// leave, where that is a whole number. Throws InputError.
+/// leave. Throws InputError.
 Options read_options(const JsonReader& reader, std::optional<int> gpus = {});
+
+/// Refuses a strategy for so many devices on a cluster with another number of GPUs.
+[[noreturn]] void refuse_gpus(const JsonReader& strategy, int gpus, int devices);
 
 }  // namespace stratagem::strategies

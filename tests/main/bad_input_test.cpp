@@ -390,6 +390,10 @@ TEST_CASE("a product of degrees other than the number of GPUs is refused") {
   refuses_runs(with(small_scenario(), "\"data\": 2", "\"data\": 3"), "/runs/1/strategy",
                {"tensor x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"},
                four_alone);
+  // Where data ranks follow from the others, no other key is to blame.
+  refuses_runs(
+      with(small_scenario(), "\"data\": 2", "\"pipeline\": 3, \"expert\": 2"), "/runs/1/strategy",
+      {"tensor x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"}, four_alone);
 }
 
 TEST_CASE("more GPUs than the nodes have are refused") {

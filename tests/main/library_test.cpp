@@ -29,6 +29,19 @@ TEST_CASE("a scenario anywhere finds profiles and stacks by name") {
   CHECK(first(folder.read("a.out")) == first(folder.read("b.out")));
 }
 
+TEST_CASE("a stack of one's own may be based on one of the library") {
+  const TemporaryFolder folder;
+  folder.write("a.json", with(by_name(), "\"megatron-2019\"", "\"mine\""));
+  std::filesystem::create_directories(folder.path() / "stacks");
+  const std::string mine = R"({"name": "mine", "source": "x", "base": ")";
+  folder.write("stacks/mine.json", mine + "megatron-2019\"}");
+  CHECK(run("simulate a.json", folder).exit == 0);
+  folder.write("stacks/mine.json", mine + "megatron-2091\"}");
+  CHECK_THAT(run("simulate a.json", folder).err,
+             ContainsSubstring("/base: expected the name of a stack beside this one or in the "
+                               "library, found megatron-2091"));
+}
+
 TEST_CASE("plans that a search writes name what stands in the library, as the search does") {
   const TemporaryFolder folder;
   folder.write("a.json", R"({"question": "?", "defaults": {
