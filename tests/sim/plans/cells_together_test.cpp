@@ -48,7 +48,7 @@ double makespan(const program::Program& program, int devices, Bytes sent, const 
 }
 
 Bytes activation(const model::GptConfig& config) {
-  return 1.0 * config.batch * config.sequence * config.hidden * 2_B;
+  return static_cast<double>(config.batch * config.sequence * config.hidden) * 2_B;
 }
 
 /// Units that two more micro-batches take in one more layer of two ranks. `pairs`: neighbours among
