@@ -28,11 +28,11 @@ struct SeenKeys {
 
 /// Who launches the kernels of an operation, which says what they cost the host.
 enum class LaunchedBy : std::uint8_t {
-  framework,  ///< each is a launch of the framework
-  loop,       ///< the first is; a library launches the others in a loop
-  library,    ///< all are launched within the framework's call of another operation
-  graph,      ///< they begin a CUDA graph, which is one launch of the framework
-  replay      ///< they are further ones of a CUDA graph
+  framework,  ///< the framework launches each.
+  loop,       ///< the framework launches the first, a library the others in a loop.
+  library,    ///< a library launches all, within the framework's call of another operation.
+  graph,      ///< the framework launches a CUDA graph, which begins with them.
+  replay      ///< a CUDA graph that was launched before has them.
 };
 
 /// A product that several streams compute in equal pieces, whose blocks run beside each other.

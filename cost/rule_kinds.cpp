@@ -141,8 +141,8 @@ RuleKind kernels() {
         "piece of every tensor"},
        {"in_library", &OperatorKernels::in_library, flag(),
         "does a library launch the kernels within the call of another operator? Then the host "
-        "takes "
-        "the time of a tiny kernel for each (`kernel_floor`), not a launch of the framework"}},
+        "takes the time of a tiny kernel for each (`kernel_floor`), not a launch of the "
+        "framework"}},
       check);
 }
 

@@ -156,7 +156,7 @@ enum class HostWaits : std::uint8_t {
   each_pass,           ///< before each pass, as timers of passes make it
   each_received_pass,  ///< before passes that begin with reading what describes a received tensor
   each_exchange,       ///< for each exchange of tensors with another pipeline stage
-  each_exchange_unless_interleaved,  ///< the same, but on ranks with several stages for none
+  each_exchange_unless_interleaved,  ///< the same, but not on ranks with several stages
   each_launch                        ///< as debuggers want it (CUDA_LAUNCH_BLOCKING=1)
 };
 

@@ -22,8 +22,8 @@ namespace stratagem::lowering {
 ///   - before the same, if the stack waits for what stages exchange (Megatron-LM,
 ///     p2p_communication.py: torch.cuda.synchronize): for all streams of the device and the
 ///     receive. On devices that exchange anything, a cell that receives nothing waits before its
-///     first computation; of cells that take turns, the first one. The stack may except devices
-///     with several stages, whose exchanges run beside computations
+///     first computation; of cells that take turns, the first one. A stack may say that devices
+///     with several stages do not wait, since their exchanges run beside computations
 ///   - before the first computation of every cell, if the stack waits for each pass: for all
 ///     streams. Cells that take turns are one pass
 ///   - before each task, if the stack waits for each launch: for all streams.

@@ -32,7 +32,8 @@ std::vector<placement::Cell> cells_of(const Pipeline& pipeline, int rank, int wa
   return cells;
 }
 
-/// The fewest forward cells after which a rank's turns never wait, if all cells last as long.
+/// The fewest forward cells after which a rank never waits in its turns, if all cells take equally
+/// long.
 int warm_up_of(const Pipeline& pipeline, int rank) {
   return 2 * (pipeline.ranks - 1 - rank) + (pipeline.chunks - 1) * pipeline.ranks;
 }
