@@ -115,7 +115,8 @@ Options simulate_options() {
   options.flag("memory", "print what fills every device's memory, and when");
   add_jobs(options);
   options.flag("unfolded", "simulate every device, not one per class of equal ones");
-  options.flag("exact", "simulate all turns of loops, also those in which the simulation repeats");
+  options.flag("exact",
+               "simulate all turns of loops and all iterations, also where the simulation repeats");
   add_settings(options);
   options.texts("grid", "try several values of a key in every run, as in tensor=1,2,4");
   options.positional({"scenario"}, "SCENARIO");

@@ -13,6 +13,7 @@
 #include "sim/active_flows.hpp"
 #include "sim/collective_instances.hpp"
 #include "sim/played_actor.hpp"
+#include "sim/repeated_rounds.hpp"
 #include "sim/repetition.hpp"
 #include "sim/slowed_kernels.hpp"
 
@@ -58,7 +59,7 @@ class Starts {
 class Engine {
  public:
   Engine(const program::Program& program, program::Shorter played, const Folding& folding,
-         const Prices& prices, int iterations)
+         const Prices& prices, int iterations, Repeats repeats)
       : folding_(folding),
         iterations_(iterations),
         lag_(program.lag),
@@ -73,6 +74,7 @@ class Engine {
     for (const Actor& actor : folding.actors)
       actors_.emplace_back(sequences_[actor.sequence], iterations, lag_, folding.launch_queue);
     if (played_.count > 0) repetition_.emplace(played_, folding, actors_);
+    if (repeats == Repeats::left_out && lag_ == 0) rounds_.emplace(actors_);
   }
 
   /// Empty where a shorter program does not repeat what it lacks.
@@ -81,9 +83,13 @@ class Engine {
     for (Instant now{0};;) {
       if (repetition_ && repetition_->came_to_turn(actors_)) look_for_repetition(now);
       if (repetition_ && repetition_->missed()) return std::nullopt;
+      if (rounds_ && rounds_->came_to_place(actors_) && rounds_repeat(now)) break;
       const Instant flow = std::min(flows_.next_end(), starts_.when_next());
       now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
-      if (now == never) break;
+      if (now == never) {
+        rounds_.reset();
+        break;
+      }
       if (flow == now) change_flows(now);
       if (slowdown_ > 0) change_kernels(now);
       while (!resumed_.empty()) {
@@ -92,19 +98,33 @@ class Engine {
       }
     }
     if (repetition_ && repetition_->rounds() < iterations_) return std::nullopt;
+    if (!rounds_) refuse_full_queues();
     return timeline();
   }
 
  private:
   void look_for_repetition(Instant now) {
-    if (std::optional<Snapshot> snapshot = snapshot_at(now))
+    if (std::optional<Snapshot> snapshot = snapshot_at(now, &PlayedActor::place_in_loop))
       repetition_->look(std::move(*snapshot), actors_);
   }
 
-  std::optional<Snapshot> snapshot_at(Instant now) {
+  /// Do this round and all later ones go on as the round before? Then their tasks have times.
+  bool rounds_repeat(Instant now) {
+    std::optional<Snapshot> snapshot = snapshot_at(now, &PlayedActor::place_in_round);
+    if (!snapshot) return false;
+    const std::optional<Ticks> period = rounds_->look(std::move(*snapshot), actors_);
+    if (!period || (repetition_ && !repetition_->goes_on_from(now + -1 * *period))) return false;
+    for (PlayedActor& actor : actors_) actor.repeat(rounds_->round(), *period);
+    if (repetition_) repetition_->repeat(iterations_, *period);
+    return true;
+  }
+
+  using PlaceOf = std::optional<PlayedActor::Place> (PlayedActor::*)() const;
+
+  std::optional<Snapshot> snapshot_at(Instant now, PlaceOf place_of) {
     Snapshot snapshot{.state = RelativeState(now), .places = {}};
     for (PlayedActor& actor : actors_) {
-      const auto place = actor.place();
+      const auto place = (actor.*place_of)();
       if (!place || !actor.write(snapshot.state, *place)) return std::nullopt;
       snapshot.places.push_back(*place);
     }
@@ -240,11 +260,11 @@ class Engine {
   }
 
   Timeline timeline() {
-    refuse_full_queues();
     Timeline result;
     result.actors = folding_.actors;
     result.actor_of = folding_.actor_of;
     result.lag = lag_;
+    result.simulated_rounds = rounds_ ? rounds_->round() : iterations_ + lag_;
     if (repetition_) result.left_out = repetition_->take();
     result.iteration_ends.assign(iterations_, Instant{0});
     for (PlayedActor& actor : actors_) {
@@ -274,20 +294,21 @@ class Engine {
   Starts slowing_;  ///< of collectives that slow kernels down
   std::deque<int> resumed_;
   std::optional<Repetition> repetition_;  ///< of a shorter program
+  std::optional<RepeatedRounds> rounds_;  ///< looked for, and at the end found
 };
 
 }  // namespace
 
 std::optional<Timeline> run_shorter(const program::Program& program, program::Shorter shorter,
                                     const Folding& folding, const Prices& prices, int iterations) {
-  return Engine(program, std::move(shorter), folding, prices, iterations).run();
+  return Engine(program, std::move(shorter), folding, prices, iterations, Repeats::left_out).run();
 }
 
 Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
-             int iterations) {
+             int iterations, Repeats repeats) {
   program::Shorter whole;
   whole.sequences = program.sequences;
-  return *Engine(program, std::move(whole), folding, prices, iterations).run();
+  return *Engine(program, std::move(whole), folding, prices, iterations, repeats).run();
 }
 
 }  // namespace stratagem::sim

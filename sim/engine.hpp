@@ -1,6 +1,7 @@
 // Runs a program in virtual time.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "program/program.hpp"
@@ -11,7 +12,12 @@
 
 namespace stratagem::sim {
 
-/// Plays `iterations` iterations.
+/// Is what repeats left out where it need not be simulated, or is all simulated? Both give the same
+/// figures.
+enum class Repeats : std::uint8_t { left_out, simulated };
+
+/// Plays `iterations` iterations. Where repeats are left out, rounds that are known to go on as the
+/// one before (repeated_rounds.hpp) have its times, a period later.
 ///
 /// Every actor has a host that launches its tasks in program order, each launch costing its price;
 /// the host goes on without waiting, except where a task synchronises. A task begins when it is
@@ -36,7 +42,7 @@ namespace stratagem::sim {
 /// at no unfinished collective, none slows it down before it arrives at the next. Expects that no
 /// rank waits for ever (lowering refuses plans that deadlock).
 Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,
-             int iterations);
+             int iterations, Repeats repeats = Repeats::simulated);
 
 /// Plays a shorter program instead. The timeline stands for the whole program, and leaves out the
 /// turns that `shorter` lacks. That needs a repetition in every iteration, or the result is empty:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "base/sort_mixed.hpp"
 #include "program/buffers.hpp"
 
 namespace stratagem::sim {
@@ -105,7 +106,7 @@ std::vector<int> order_of_time(const std::vector<MemoryChange>& by_task) {
   keys.reserve(by_task.size());
   for (const MemoryChange& change : by_task)
     keys.push_back({change.when, change.begun, static_cast<int>(keys.size())});
-  std::ranges::sort(keys);
+  sort_mixed(keys);
   std::vector<int> order;
   order.reserve(keys.size());
   for (const Key& key : keys) order.push_back(key.place);

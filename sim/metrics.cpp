@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/sort_mixed.hpp"
+
 namespace stratagem::sim {
 namespace {
 
@@ -23,7 +25,7 @@ using Interval = std::pair<std::int64_t, std::int64_t>;
 
 /// Total length of a union of intervals.
 std::int64_t covered(std::vector<Interval>& intervals) {
-  std::ranges::sort(intervals);
+  sort_mixed(intervals);
   std::int64_t total = 0;
   std::int64_t reached = std::numeric_limits<std::int64_t>::min();
   for (const auto& [begin, end] : intervals) {
@@ -58,8 +60,9 @@ Busy busy_between(const Program& program, const Timeline& timeline, std::size_t 
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const std::int64_t begin = std::max(times.begins[round][i], from).picoseconds;
       const std::int64_t end = std::min(times.ends[round][i], to).picoseconds;
-      const Doing what = doing(task_of(program, tasks[i]));
-      if (begin >= end || what == Doing::nothing) continue;
+      if (begin >= end) continue;
+      const Doing what = doing(task_of(program, tasks.body(i)));
+      if (what == Doing::nothing) continue;
       all.emplace_back(begin, end);
       if (what == Doing::computing) compute.emplace_back(begin, end);
     }

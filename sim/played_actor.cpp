@@ -71,12 +71,23 @@ void PlayedActor::move_on(QueueState& line, int queue) {
   ++line.round;
 }
 
-std::optional<PlayedActor::Place> PlayedActor::place() const {
-  if (host_.round() == rounds_) return std::nullopt;
+FlatLoop PlayedActor::loop_of(const Place& place) const {
+  if (place.loop != whole_round) return sequence_->loops[place.loop];
+  return {.begin = 0, .width = static_cast<int>(sequence_->tasks.size()), .turns = 1};
+}
+
+std::optional<PlayedActor::Place> PlayedActor::place_in_loop() const {
   const auto after = std::ranges::upper_bound(sequence_->loops, host_.next(), {}, &FlatLoop::begin);
   const auto loop = static_cast<int>(after - sequence_->loops.begin()) - 1;
   if (loop < 0 || !sequence_->loops[loop].has(host_.next())) return std::nullopt;
-  Place place{.round = host_.round(), .loop = loop, .host = host_.next(), .ended = {}};
+  std::optional<Place> place = place_in_round();
+  if (place) place->loop = loop;
+  return place;
+}
+
+std::optional<PlayedActor::Place> PlayedActor::place_in_round() const {
+  if (host_.round() == rounds_) return std::nullopt;
+  Place place{.round = host_.round(), .host = host_.next(), .ended = {}};
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const QueueState& line = queues_[q];
     const bool wrapped = line.round == place.round + 1 && line.next == 0;
@@ -98,7 +109,7 @@ bool PlayedActor::is_over(int round, int task, Instant bound) const {
 }
 
 bool PlayedActor::write(RelativeState& state, const Place& place) {
-  const FlatLoop& loop = sequence_->loops[place.loop];
+  const FlatLoop loop = loop_of(place);
   state.add(place.loop);
   state.add((place.host - loop.begin) % loop.width);
   state.add(collectives);
@@ -107,26 +118,27 @@ bool PlayedActor::write(RelativeState& state, const Place& place) {
   return bound && write_ends(state, place, *bound);
 }
 
-/// Returns an instant before which no later task begins, now at the latest: none of a queue in the
-/// loop begins before the queue's last one has ended, none of another queue before the host
-/// launches it, and the host does not go back.
+/// Returns an instant before which no later task begins, now at the latest: none of a queue begins
+/// before its launch, nor before the queue's last one has ended, and the host does not go back.
 std::optional<Instant> PlayedActor::write_queues(RelativeState& state, const Place& place) const {
-  const FlatLoop& loop = sequence_->loops[place.loop];
+  const FlatLoop loop = loop_of(place);
   const Instant over = std::min(host_.now(), state.now());
   Instant bound = over;
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const QueueState& line = queues_[q];
     const int next = next_task(static_cast<int>(q), place.ended[q]);
     const bool inside = next >= 0 && loop.has(next);
-    if (!inside && next >= 0 && next < place.host) return std::nullopt;
-    if (inside) bound = std::min(bound, line.tail);
+    const bool launched = next >= 0 && next < place.host;
+    if (!inside && launched) return std::nullopt;
+    const Instant earliest = launched ? times_.begins[place.round][next] : over;
+    if (launched) bound = std::min(bound, std::max(earliest, line.tail));
     state.add(inside ? 1 : 0);
     state.add(inside ? place.host - next : place.ended[q]);
     state.add(line.busy ? 1 : 0);
-    if (inside || line.tail > over) {
-      state.add(line.tail);
-    } else {
+    if (line.busy || line.tail <= earliest) {
       state.add_past();
+    } else {
+      state.add(line.tail);
     }
   }
   return bound;
@@ -138,7 +150,7 @@ std::optional<Instant> PlayedActor::write_queues(RelativeState& state, const Pla
 bool PlayedActor::write_ends(RelativeState& state, const Place& place, Instant bound) {
   if (std::exchange(settled_round_, place.round) != place.round) settled_ = 0;
   while (settled_ < place.host && is_over(place.round, settled_, bound)) ++settled_;
-  if (settled_ < sequence_->loops[place.loop].begin) return false;
+  if (settled_ < loop_of(place).begin) return false;
   state.add(place.host - settled_);
   for (int task = settled_; task < place.host; ++task) {
     const bool ended = times_.ends[place.round][task] != unknown;
@@ -153,8 +165,44 @@ bool PlayedActor::write_ends(RelativeState& state, const Place& place, Instant b
   return true;
 }
 
+void PlayedActor::repeat(int round, Ticks later) {
+  for (; round < rounds_; ++round) {
+    const std::vector<Instant>&begins = times_.begins[round - 1], &ends = times_.ends[round - 1];
+    for (std::size_t task = 0; task < sequence_->tasks.size(); ++task) {
+      Instant& end = times_.ends[round][task];
+      if (end != unknown) continue;
+      times_.begins[round][task] = begins[task] + later;
+      end = ends[task] + later;
+    }
+  }
+}
+
+Instant PlayedActor::first_collective(int round, Ticks later) const {
+  Instant first = never;
+  for (std::size_t task = 0; task < sequence_->tasks.size(); ++task) {
+    if (sequence_->price(task).collective == nullptr) continue;
+    const bool ended = times_.ends[round][task] != unknown;
+    first = std::min(first,
+                     ended ? times_.begins[round][task] : times_.begins[round - 1][task] + later);
+  }
+  return first;
+}
+
+Instant PlayedActor::end_of(int round) const {
+  Instant last{0};
+  for (const Instant end : times_.ends[round]) {
+    expects(end != unknown, "no rank waits for ever");
+    last = std::max(last, end);
+  }
+  return last;
+}
+
 void PlayedActor::put_off(std::vector<Instant>& iteration_ends) const {
   for (int round = 0; round < rounds_; ++round) {
+    if (rounds_ == iterations_) {
+      iteration_ends[round] = std::max(iteration_ends[round], end_of(round));
+      continue;
+    }
     for (std::size_t task = 0; task < sequence_->tasks.size(); ++task) {
       const Instant end = times_.ends[round][task];
       expects(end != unknown, "no rank waits for ever");

@@ -33,23 +33,36 @@ class PlayedActor {
   void hold(int queue) { queues_[queue].busy = true; }
   /// The task of a queue that is next, or held, ran from `begin` to `end`.
   void finish(int queue, Instant begin, Instant end);
-  /// The place in a loop of its sequence: of the host, and of each queue how many of the tasks of
+  /// The place in a round of its sequence: of the host, and of each queue how many of the tasks of
   /// the round have ended, or were passed over.
   struct Place {
     int round = 0;
-    int loop = 0;
+    int loop = whole_round;
     int host = 0;
     std::vector<int> ended;
   };
-  /// Empty outside of loops, and while any queue is in another round.
-  [[nodiscard]] std::optional<Place> place() const;
+  static constexpr int whole_round = -1;  ///< a loop of one turn: all tasks of the round
+  /// Empty while any queue is in another round than the host, and at the end.
+  [[nodiscard]] std::optional<Place> place_in_round() const;
+  /// The same, but empty outside of loops.
+  [[nodiscard]] std::optional<Place> place_in_loop() const;
   /// How many tasks of a queue have ended in its round.
   [[nodiscard]] std::pair<int, int> round_and_ended(int queue) const {
     return {queues_[queue].round, static_cast<int>(queues_[queue].next)};
   }
   /// Adds what the actor will read, if it goes on in its loop; false where that is still of tasks
-  /// before the loop. Forgets what it will not read any more.
+  /// before the loop. Forgets what it will not read any more. Places in a loop are alike in all of
+  /// its turns; a place in a round is alike only in other rounds.
   bool write(RelativeState& state, const Place& place);
+
+  /// Tasks of a round that have not ended, and those of all later rounds, run as in the round
+  /// before, `later`.
+  void repeat(int round, Ticks later);
+  /// The earliest begin of a collective of a round, where those that have not ended begin as in the
+  /// round before, `later`.
+  [[nodiscard]] Instant first_collective(int round, Ticks later) const;
+  /// The latest end of a round. Expects that all its tasks have ended.
+  [[nodiscard]] Instant end_of(int round) const;
 
   /// The host goes on; true if it came to any task.
   bool launch() { return host_.advance(times_); }
@@ -82,6 +95,7 @@ class PlayedActor {
   [[nodiscard]] Instant ready_time(QueueState& line, int task) const;
   void move_on(QueueState& line, int queue);
   [[nodiscard]] int next_task(int queue, int ended) const;
+  [[nodiscard]] FlatLoop loop_of(const Place& place) const;
   [[nodiscard]] bool is_over(int round, int task, Instant bound) const;
   std::optional<Instant> write_queues(RelativeState& state, const Place& place) const;
   bool write_ends(RelativeState& state, const Place& place, Instant bound);

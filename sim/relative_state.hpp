@@ -15,7 +15,7 @@ namespace stratagem::sim {
 /// no whole numbers are equal in every bit.
 class RelativeState {
  public:
-  explicit RelativeState(Instant now) : now_(now) {}
+  explicit RelativeState(Instant now = {}) : now_(now) {}
 
   [[nodiscard]] Instant now() const { return now_; }
   void add(std::int64_t number) { numbers_.push_back(number); }

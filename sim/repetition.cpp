@@ -74,6 +74,15 @@ void Repetition::look(Snapshot now, const std::vector<PlayedActor>& actors) {
   snapshots_.push_back(std::move(now));
 }
 
+void Repetition::repeat(int rounds, Ticks later) {
+  while (this->rounds() < rounds) {
+    LeftOut next = found_.back();
+    next.from = next.from + later;
+    next.to = next.to + later;
+    found_.push_back(std::move(next));
+  }
+}
+
 /// 0 if the turns that the actors lack are not as many periods for all.
 int Repetition::periods_between(const Snapshot& before, const Snapshot& now,
                                 const std::vector<PlayedActor>& actors) const {

@@ -12,7 +12,7 @@
 
 namespace stratagem::sim {
 
-/// A simulation between two events, while all actors are in loops of their sequences.
+/// A simulation between two events.
 struct Snapshot {
   RelativeState state;
   std::vector<PlayedActor::Place> places;  ///< by actor
@@ -30,6 +30,13 @@ class Repetition {
   /// Has that actor come to another turn, of a round in which no repetition is known?
   bool came_to_turn(const std::vector<PlayedActor>& actors);
   void look(Snapshot now, const std::vector<PlayedActor>& actors);
+  /// Does what it found, or will find, in this round follow from what the round before did from an
+  /// instant on?
+  [[nodiscard]] bool goes_on_from(Instant when) const {
+    return rounds() > round_ || found_.back().from >= when;
+  }
+  /// In so many rounds: those of which none is known repeat as the round before, `later`.
+  void repeat(int rounds, Ticks later);
   /// Has a round gone by without a repetition?
   [[nodiscard]] bool missed() const { return round_ > rounds(); }
   /// In how many rounds one is known.

@@ -28,6 +28,7 @@ class Player {
       : program_(program),
         folding_(folding),
         prices_(prices),
+        repeats_(repeats),
         next_(repeats == Repeats::left_out ? 0 : spares.size()) {}
 
   Timeline play(int iterations) {
@@ -39,13 +40,14 @@ class Player {
           run_shorter(program_, std::move(*shorter), folding_, prices_, iterations);
       if (timeline && buffers_repeat(program_, *timeline)) return std::move(*timeline);
     }
-    return run(program_, folding_, prices_, iterations);
+    return run(program_, folding_, prices_, iterations, repeats_);
   }
 
  private:
   const program::Program& program_;
   const Folding& folding_;
   const Prices& prices_;
+  Repeats repeats_;
   std::size_t next_;
 };
 

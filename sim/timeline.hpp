@@ -61,7 +61,9 @@ struct Timeline {
   std::vector<ActorTimes> times;  ///< by actor
   /// In full: when the last task of each iteration ended anywhere.
   std::vector<Instant> iteration_ends;
-  int lag = 0;                    ///< rounds beyond the iterations
+  int lag = 0;  ///< rounds beyond the iterations
+  /// Rounds that were simulated to their ends; later ones go on as the last of these.
+  int simulated_rounds = 0;
   bool steady = false;            ///< the last two periods agree to the picosecond
   program::Shorter played;        ///< the sequences, of which tasks are
   std::vector<LeftOut> left_out;  ///< by round; none: it has all turns of all loops

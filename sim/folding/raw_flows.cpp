@@ -17,7 +17,7 @@ namespace {
 using program::Program;
 
 /// Equal loads may differ in their last bits after summing in another order.
-double rounded(double load) { return std::ldexp(std::round(std::ldexp(load, 40)), -40); }
+double rounded(double load) { return std::round(load * 0x1p40) * 0x1p-40; }
 
 /// Which collectives the program asks of a group: payloads by kind.
 using Wanted = std::map<cost::CollectiveKind, std::set<Bytes>>;

@@ -291,26 +291,35 @@ struct Counts {
   int all = 0, repeated = 0, shared = 0, slowed = 0, waiting = 0, short_queues = 0, ties = 0;
 };
 
-}  // namespace
-
-TEST_CASE("what is left out is what is simulated, on random plans, clusters and hosts") {
+/// Eight layers, whose table is not tied.
+model::Graph eight_layers() {
   model::GptConfig config = lowering::small_gpt;
   config.layers = 8;
   config.tied = false;
   config.batch = 4;
-  const model::Graph graph = model::gpt(config);
+  return model::gpt(config);
+}
+
+/// Empty where the parts of a case do not go together.
+std::optional<program::Program> lowered(const model::Graph& graph, const Case& one) {
+  try {
+    return lowering::lower(lowering::plan_of(graph, one.strategy, one.micro_batches), one.stack);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what is left out is what is simulated, on random plans, clusters and hosts") {
+  const model::Graph graph = eight_layers();
   Random random(25);
   Counts counts;
   for (std::size_t i = 0; i < 1000; i += stride(20)) {
     const Case one = random_case(random);
     INFO(i << ": " << one.strategy << ", " << one.micro_batches << " micro-batches");
-    std::optional<program::Program> program;
-    try {
-      program =
-          lowering::lower(lowering::plan_of(graph, one.strategy, one.micro_batches), one.stack);
-    } catch (const InputError&) {  // what does not go together
-      continue;
-    }
+    const std::optional<program::Program> program = lowered(graph, one);
+    if (!program) continue;
     const Ready ready(one, *program);
     ++counts.all;
     const std::optional<Timeline> own = shortest(one, ready, *program);
@@ -332,6 +341,50 @@ TEST_CASE("what is left out is what is simulated, on random plans, clusters and 
              << " with tasks that take equally long or nothing");
   const int share = sanitized ? 40 : 1;  // of 50 cases: some parts may be missing
   CHECK(counts.repeated >= 400 / share);
+  CHECK(counts.shared >= 100 / share);
+  CHECK(counts.slowed >= 100 / share);
+}
+
+TEST_CASE("rounds that go on as the round before have the times that are simulated") {
+  const model::Graph graph = eight_layers();
+  Random random(26);
+  Counts counts;
+  int without_stages = 0;
+  for (std::size_t i = 0; i < 1000; i += stride(20)) {
+    Case one = random_case(random);
+    one.micro_batches = 1 + one.micro_batches / 4;
+    const bool stages = random.below(6) > 0;
+    if (!stages) one.strategy = R"({"data": 1)" + random.of(parts_of_strategies()) + "}";
+    INFO(i << ": " << one.strategy << ", " << one.micro_batches << " micro-batches");
+    const std::optional<program::Program> program = lowered(graph, one);
+    if (!program) continue;
+    const Ready ready(one, *program);
+    const auto played = [&](Repeats repeats) {
+      return run(*program, ready.folding, ready.prices, 4, repeats);
+    };
+    const Timeline ours = played(Repeats::left_out), all = played(Repeats::simulated);
+    ++counts.all;
+    CHECK(all.simulated_rounds == 4 + program->lag);
+    CHECK(ours.iteration_ends == all.iteration_ends);
+    for (std::size_t a = 0; a < ours.times.size(); ++a) {
+      CHECK(ours.times[a].begins == all.times[a].begins);
+      CHECK(ours.times[a].ends == all.times[a].ends);
+      CHECK(ours.times[a].launches == all.times[a].launches);
+    }
+    if (ours.simulated_rounds == all.simulated_rounds) continue;
+    ++counts.repeated;
+    if (!stages) ++without_stages;
+    if (one.server || one.bandwidth < 1e30) ++counts.shared;
+    if (one.slowdown > 0) ++counts.slowed;
+    if (one.launch_queue < 1024) ++counts.short_queues;
+  }
+  WARN("of " << counts.all << " runs " << counts.repeated << " repeat rounds, of these "
+             << without_stages << " without stages, " << counts.shared << " with shared links, "
+             << counts.slowed << " with slowed kernels, " << counts.short_queues
+             << " with short queues");
+  const int share = sanitized ? 40 : 1;
+  CHECK(counts.repeated >= 400 / share);
+  CHECK(without_stages >= 40 / share);
   CHECK(counts.shared >= 100 / share);
   CHECK(counts.slowed >= 100 / share);
 }
