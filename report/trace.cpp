@@ -57,6 +57,25 @@ class Writer {
     first_ = false;
   }
 
+  /// The round whose tasks are shown.
+  [[nodiscard]] std::size_t round() const {
+    const std::size_t rounds = timeline_.times.front().begins.size();
+    return std::min(timeline_.measured_iteration() + timeline_.lag, rounds - 1);
+  }
+
+  [[nodiscard]] const std::vector<sim::Instant>& begins_of(const sim::ActorTimes& times) const {
+    return times.begins[round()];
+  }
+
+  /// When the first task of any device begins.
+  [[nodiscard]] sim::Instant first_begin() const {
+    sim::Instant first = sim::never;
+    for (const sim::ActorTimes& times : timeline_.times) {
+      for (const sim::Instant begin : begins_of(times)) first = std::min(first, begin);
+    }
+    return first;
+  }
+
   void name_process(std::size_t id, const char* what, int first, int count) {
     const std::string name = count == 1
                                  ? fmt::format("{} {}", what, first)
@@ -82,18 +101,15 @@ class Writer {
   void write_tasks(std::size_t a) {
     const sim::FlatTasks& tasks = timeline_.tasks[timeline_.actors[a].sequence];
     const program::Sequence& sequence = program_.sequences[timeline_.actors[a].sequence];
-    const std::size_t last = timeline_.iteration_ends.size() - 1;
-    const std::vector<sim::Instant>& begins = timeline_.times[a].begins[last];
-    const std::vector<sim::Instant>& ends = timeline_.times[a].ends[last];
-    if (begins.empty()) return;
-    const sim::Instant zero = *std::ranges::min_element(begins);
+    const std::vector<sim::Instant>& begins = begins_of(timeline_.times[a]);
+    const std::vector<sim::Instant>& ends = timeline_.times[a].ends[round()];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Block& block = program_.blocks[tasks[i].block];
       const program::Task& task = block.tasks[tasks[i].task];
       const program::Call call = sequence.calls[tasks[i].call];
       event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},)"
                         R"("args":{{"task":{},"block":{},"segment":{},"cell":"{}",{}}}}})",
-                        a, tasks[i].queue, microseconds(zero, begins[i]),
+                        a, tasks[i].queue, microseconds(zero_, begins[i]),
                         microseconds(begins[i], ends[i]), Json(task.name).text(), i,
                         Json(block.name).text(), call.segment, to_text(call.cell), work(task)));
     }
@@ -124,6 +140,7 @@ class Writer {
 
   const program::Program& program_;
   const sim::Timeline& timeline_;
+  sim::Instant zero_ = first_begin();
   std::string text_;
   bool first_ = true;
 };

@@ -23,7 +23,7 @@ struct TraceOf {
 /// Of a prediction.
 TraceOf trace_of(const std::string& run, const study::Simulated& simulated);
 
-/// One process per actor with a row per stream, tasks of the last iteration as slices (with cell,
+/// One process per actor with a row per stream, tasks of the measured iteration as slices (with cell,
 /// bytes or FLOPs as arguments), and the memory of the first iteration as a counter by category.
 /// Times in microseconds from the beginning of each.
 /// Servers of `hosts` come behind, a process with such a counter each. "otherData" has what the

@@ -83,7 +83,9 @@ class Engine {
     for (Instant now{0};;) {
       if (repetition_ && repetition_->came_to_turn(actors_)) look_for_repetition(now);
       if (repetition_ && repetition_->missed()) return std::nullopt;
-      if (rounds_ && rounds_->came_to_place(actors_) && rounds_repeat(now)) break;
+      if (rounds_ && rounds_->came_to_place(actors_) && rounds_->round() + 2 <= iterations_ &&
+          rounds_repeat(now))
+        break;
       const Instant flow = std::min(flows_.next_end(), starts_.when_next());
       now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
       if (now == never) {
@@ -108,13 +110,15 @@ class Engine {
       repetition_->look(std::move(*snapshot), actors_);
   }
 
-  /// Do this round and all later ones go on as the round before? Then their tasks have times.
+  /// Do this round and all later ones go on as the round before? Then their tasks have times, up to
+  /// the next round.
   bool rounds_repeat(Instant now) {
     std::optional<Snapshot> snapshot = snapshot_at(now, &PlayedActor::place_in_round);
     if (!snapshot) return false;
     const std::optional<Ticks> period = rounds_->look(std::move(*snapshot), actors_);
     if (!period || (repetition_ && !repetition_->goes_on_from(now + -1 * *period))) return false;
     for (PlayedActor& actor : actors_) actor.repeat(rounds_->round(), *period);
+    iterations_ = rounds_->round() + 2;
     if (repetition_) repetition_->repeat(iterations_, *period);
     return true;
   }

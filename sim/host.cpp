@@ -111,6 +111,7 @@ void Host::launch(ActorTimes& times) {
   if (++next_ < sequence_->tasks.size()) return;
   next_ = 0;
   ++round_;
+  if (round_ + 1 < rounds_) times.open(round_ + 1, sequence_->tasks.size());  // queues are ahead
 }
 
 }  // namespace stratagem::sim

@@ -10,8 +10,6 @@
 
 namespace stratagem::sim {
 
-inline constexpr Instant unknown{-1};
-
 /// The host of one actor. It comes to the tasks in the order of their launches, round by round, and
 /// launching each takes its price. Before a task it waits
 ///   - for what the program says: `host_waits` of the call, and a task that synchronises

@@ -85,7 +85,7 @@ Busy busy_in(const Program& program, const Timeline& timeline, std::size_t actor
 }
 
 void measure_overlap(Metrics& result, const Program& program, const Timeline& timeline) {
-  const std::size_t number = measured_iteration(timeline);
+  const std::size_t number = timeline.measured_iteration();
   const auto period = static_cast<double>(
       (timeline.iteration_ends[number] - timeline.iteration_ends[number - 1]).count);
   double devices = 0;
@@ -191,11 +191,6 @@ MemoryPeak memory_peak(const Program& program, const Timeline& timeline, std::si
   return highest_of(residents_of(program, timeline, actor), by_task, order_of_time(by_task));
 }
 
-std::size_t measured_iteration(const Timeline& timeline) {
-  const std::size_t last = timeline.iteration_ends.size() - 1 - timeline.lag;
-  return std::max<std::size_t>(last, 2) - 1;
-}
-
 Metrics metrics(const Program& program, const Timeline& timeline) {
   std::vector<MemoryPeak> peaks;
   for (std::size_t a = 0; a < timeline.actors.size(); ++a)
@@ -207,7 +202,8 @@ Metrics metrics(const Program& program, const Timeline& timeline,
                 const std::vector<MemoryPeak>& peaks) {
   Metrics result;
   const std::vector<Instant>& ends = timeline.iteration_ends;
-  result.iteration_time = to_seconds(ends[ends.size() - 1] - ends[ends.size() - 2]);
+  const std::size_t number = timeline.measured_iteration();
+  result.iteration_time = to_seconds(ends[number] - ends[number - 1]);
   result.makespan = to_seconds(ends.front() - Instant{0});
   result.hardware_flops = program::hardware_flops(program);
   result.steady = timeline.steady;

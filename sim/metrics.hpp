@@ -49,7 +49,7 @@ MemoryPeak memory_peak(const program::Program& program, const Timeline& timeline
                        const std::vector<MemoryChange>& by_task);
 
 struct Metrics {
-  Seconds iteration_time;  ///< the last period: from the end of an iteration to the end of the next
+  Seconds iteration_time;  ///< from the end of an iteration to the end of the measured one
   Seconds makespan;        ///< of the first iteration, from a cold start
   Flops hardware_flops;    ///< that kernels compute in one iteration on all devices
   /// Over a steady period that another one follows, mean over devices, as shares of it:
@@ -60,10 +60,6 @@ struct Metrics {
   std::map<std::string, Bytes> communication;
   bool steady = false;
 };
-
-/// The iteration from whose predecessor's end to its own end bubbles and exposed communication are
-/// measured: one that another follows, since what overlaps the next one would else be missing.
-std::size_t measured_iteration(const Timeline& timeline);
 
 Metrics metrics(const program::Program& program, const Timeline& timeline);
 /// With the peaks of all actors.

@@ -14,8 +14,10 @@ PlayedActor::PlayedActor(const FlatSequence& sequence, int iterations, int lag, 
       rounds_(iterations + lag),
       host_(sequence, iterations, rounds_, launch_queue),
       queues_(sequence.queues.size()) {
-  for (auto* times : {&times_.begins, &times_.ends})
-    times->assign(rounds_, std::vector<Instant>(sequence.tasks.size(), unknown));
+  times_.begins.resize(rounds_);
+  times_.ends.resize(rounds_);
+  for (int round = 0; round < std::min(rounds_, 2); ++round)
+    times_.open(round, sequence.tasks.size());
   times_.launches.assign(lag + 1, times_.ends.front());
 }
 
@@ -166,7 +168,11 @@ bool PlayedActor::write_ends(RelativeState& state, const Place& place, Instant b
 }
 
 void PlayedActor::repeat(int round, Ticks later) {
+  rounds_ = iterations_ = round + 2;
+  times_.begins.resize(rounds_);
+  times_.ends.resize(rounds_);
   for (; round < rounds_; ++round) {
+    if (times_.ends[round].empty()) times_.open(round, sequence_->tasks.size());
     const std::vector<Instant>&begins = times_.begins[round - 1], &ends = times_.ends[round - 1];
     for (std::size_t task = 0; task < sequence_->tasks.size(); ++task) {
       Instant& end = times_.ends[round][task];

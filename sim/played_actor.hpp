@@ -55,8 +55,8 @@ class PlayedActor {
   /// its turns; a place in a round is alike only in other rounds.
   bool write(RelativeState& state, const Place& place);
 
-  /// Tasks of a round that have not ended, and those of all later rounds, run as in the round
-  /// before, `later`.
+  /// Tasks of a round that have not ended, and those of the next, run as in the round before,
+  /// `later`. That is the last round, then.
   void repeat(int round, Ticks later);
   /// The earliest begin of a collective of a round, where those that have not ended begin as in the
   /// round before, `later`.

@@ -41,16 +41,18 @@ std::optional<Ticks> RepeatedRounds::look(Snapshot now, const std::vector<Played
   if (!is_of(before, round_ - 1) || !is_of(latest, round_)) return std::nullopt;
   if (before.state != latest.state) return std::nullopt;
   const Ticks period = latest.state.now() - before.state.now();
-  return last_repeats(actors, period) ? std::optional(period) : std::nullopt;
+  return acts_on_next_alone(actors, period) ? std::optional(period) : std::nullopt;
 }
 
-bool RepeatedRounds::last_repeats(const std::vector<PlayedActor>& actors, Ticks period) const {
+/// Has a round ended when the first collective of the round after the next begins?
+bool RepeatedRounds::acts_on_next_alone(const std::vector<PlayedActor>& actors,
+                                        Ticks period) const {
   Instant end{0}, first = never;
   for (const PlayedActor& actor : actors) {
     end = std::max(end, actor.end_of(round_ - 1));
     first = std::min(first, actor.first_collective(round_, period));
   }
-  return end <= first;
+  return end <= first + period;
 }
 
 }  // namespace stratagem::sim

@@ -12,10 +12,10 @@
 namespace stratagem::sim {
 
 /// Looks at places of the longest queue of any actor. If all actors are in its round, and the state
-/// is that of the round before, they go on as they did then. The last round does so, too,
-/// though no other follows it, if no collective of a round begins before all of the round before it
-/// has ended: a task acts on what was launched before it only by the links that it loads and the
-/// kernels that it slows down.
+/// is that of the round before, they go on as they did then, while rounds follow. What nothing
+/// follows may end sooner, since a task acts on what was launched before it by the links that it
+/// loads and the kernels that it slows down. So the last round may differ from its copy, but no
+/// other may: a collective would have to begin more than a round ahead.
 class RepeatedRounds {
  public:
   explicit RepeatedRounds(const std::vector<PlayedActor>& actors);
@@ -35,7 +35,7 @@ class RepeatedRounds {
   };
   static constexpr std::array<Place, 5> places = {{{1, 32}, {1, 16}, {1, 8}, {1, 4}, {1, 2}}};
 
-  [[nodiscard]] bool last_repeats(const std::vector<PlayedActor>& actors, Ticks period) const;
+  [[nodiscard]] bool acts_on_next_alone(const std::vector<PlayedActor>& actors, Ticks period) const;
 
   int actor_ = 0;
   int queue_ = 0;

@@ -56,13 +56,16 @@ class Player {
 Timeline run_until_steady(const program::Program& program, const Folding& folding,
                           const Prices& prices, Repeats repeats) {
   Player player(program, folding, prices, repeats);
-  for (int iterations = 3 + program.lag;; iterations *= 2) {
-    Timeline timeline = player.play(iterations);
+  Timeline timeline;
+  for (const int iterations : {4, 6, 12}) {
+    timeline = player.play(iterations + program.lag);
     const std::vector<Instant>& ends = timeline.iteration_ends;
-    const std::size_t n = ends.size();
-    timeline.steady = (ends[n - 1] - ends[n - 2]).count == (ends[n - 2] - ends[n - 3]).count;
-    if (timeline.steady || iterations > 8 + 4 * program.lag) return timeline;
+    const std::size_t m = timeline.measured_iteration();
+    timeline.steady = timeline.repeats_rounds() ||
+                      (ends[m] - ends[m - 1]).count == (ends[m - 1] - ends[m - 2]).count;
+    if (timeline.steady) break;
   }
+  return timeline;
 }
 
 }  // namespace stratagem::sim

@@ -1,7 +1,8 @@
 // The result of a simulation: when every task of every actor began and ended.
 #pragma once
 
-#include <cstdint>
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "program/program.hpp"
@@ -20,6 +21,10 @@ struct Queue {
   friend auto operator<=>(const Queue&, const Queue&) = default;
 };
 
+/// While it is simulated: of what has not begun, or ended.
+inline constexpr Instant unknown{-1};
+inline constexpr Instant never_ran{-2};
+
 /// Times of one actor: [round][flat task]. A collective begins when its last rank has arrived. A
 /// round leaves out tasks of iterations before the first or after the last; these begin and end at
 /// `never_ran`.
@@ -29,9 +34,13 @@ struct ActorTimes {
   /// When the host came to each task, what it waited for before being over, for as many of the
   /// first rounds as may be under way at once.
   std::vector<std::vector<Instant>> launches;
-};
 
-inline constexpr Instant never_ran{-2};
+  /// Makes room for the tasks of a round.
+  void open(int round, std::size_t tasks) {
+    begins[round].assign(tasks, unknown);
+    ends[round].assign(tasks, unknown);
+  }
+};
 
 /// Periods that a timeline leaves out. In a round, what happened after `from` and until `to`
 /// happens so many times more, a period later each time; only then it goes on as the timeline says.
@@ -62,7 +71,8 @@ struct Timeline {
   /// In full: when the last task of each iteration ended anywhere.
   std::vector<Instant> iteration_ends;
   int lag = 0;  ///< rounds beyond the iterations
-  /// Rounds that were simulated to their ends; later ones go on as the last of these.
+  /// Rounds that were simulated to their ends. Two more may go on as the last of these, as if others
+  /// followed.
   int simulated_rounds = 0;
   bool steady = false;            ///< the last two periods agree to the picosecond
   program::Shorter played;        ///< the sequences, of which tasks are
@@ -70,6 +80,16 @@ struct Timeline {
   /// By actor, if turns are left out: all buffers that a period of the first round renames, in the
   /// order of launches; others are live before and after it.
   std::vector<std::vector<Renamed>> renamed;
+
+  /// The iteration of which a period is measured, from its predecessor's end to its own: one that
+  /// others follow as far as iterations overlap, since they may delay its end.
+  [[nodiscard]] std::size_t measured_iteration() const {
+    return std::max<std::size_t>(iteration_ends.size() - 1 - lag, 2) - 1;
+  }
+
+  [[nodiscard]] bool repeats_rounds() const {
+    return simulated_rounds < static_cast<int>(iteration_ends.size()) + lag;
+  }
 
   /// An instant of this timeline, with the periods before it that it leaves out.
   [[nodiscard]] Instant in_full(Instant own) const {

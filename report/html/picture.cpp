@@ -50,7 +50,7 @@ struct Period {
 };
 
 Period period_of(const sim::Timeline& timeline) {
-  const std::size_t number = sim::measured_iteration(timeline);
+  const std::size_t number = timeline.measured_iteration();
   return {timeline.iteration_ends[number - 1], timeline.iteration_ends[number]};
 }
 

@@ -16,6 +16,7 @@
 #include "model/zoo/vit.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
+#include "tests/sanitized.hpp"
 
 namespace stratagem::lowering::written_test {
 namespace {
@@ -350,7 +351,7 @@ TEST_CASE("a spoiled model's file is refused as input, or runs") {
   int refusals = 0, runs = 0;
   for (const char* name : {"gpt", "experts", "windows", "swin", "bert"}) {
     const std::string text = text_of(name);
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 300; i += stride(10)) {
       const std::string wrong = spoiled(text, random);
       INFO(name << " " << i);
       try {
@@ -364,8 +365,8 @@ TEST_CASE("a spoiled model's file is refused as input, or runs") {
       }
     }
   }
-  CHECK(refusals > 500);
-  CHECK(runs > 50);
+  CHECK(refusals > (sanitized ? 50 : 500));
+  CHECK(runs > (sanitized ? 5 : 50));
 }
 
 }  // namespace

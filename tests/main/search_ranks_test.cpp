@@ -28,7 +28,8 @@ std::string searched() {
          shipped + R"(/profiles/v100-sxm3.json", "stack": ")" + shipped +
          R"(/stacks/megatron-2019.json",
     "training": {"global_batch": 64, "precision": "fp16", "optimizer": "adam"}},
-    "search": {"tensor": [1, 2, 4], "pipeline": [1, 2, 4, 8], "micro_batch": )" +
+    "search": {"tensor": )" +
+         (sanitized ? "[2]" : "[1, 2, 4]") + R"(, "pipeline": [1, 2, 4, 8], "micro_batch": )" +
          (sanitized ? "[1]" : "[1, 2, 4]") + R"(,
       "zero": [0, 1], "recompute": "any"}})";
 }

@@ -327,7 +327,7 @@ TEST_CASE("periods are equal once the program is steady") {
   const Timeline timeline =
       run_until_steady(built.program, on_one_link(built.program), built.prices);
   CHECK(timeline.steady);
-  CHECK(timeline.iteration_ends == std::vector<Instant>{{33}, {63}, {93}});
+  CHECK(timeline.iteration_ends == std::vector<Instant>{{33}, {63}, {93}, {123}});
 }
 
 TEST_CASE("a collective with the network to itself takes what its cost formula says") {

@@ -28,7 +28,7 @@ Answer answer(const std::vector<cost::Rule>& waits, int queue = 1000) {
   folding.launch_queue = queue;
   const Timeline timeline = run_until_steady(program, folding, price(program, profile, stack));
   const std::vector<Instant>& ends = timeline.iteration_ends;
-  return {(ends.back() - ends[ends.size() - 2]).count,
+  return {(ends[timeline.measured_iteration()] - ends[timeline.measured_iteration() - 1]).count,
           highest(device_memory(program, timeline, profile, stack)).reserved};
 }
 

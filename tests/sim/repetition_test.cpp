@@ -169,7 +169,7 @@ struct Ready {
   Prices prices;
 };
 
-constexpr int iterations = 2;
+constexpr int iterations = 3;
 
 /// Of the shortest program that repeats, if one does.
 std::optional<Timeline> shortest(const Case& one, const Ready& ready,
@@ -235,14 +235,25 @@ void check_actor(const Timeline& own, const Timeline& whole, std::size_t a, std:
   CHECK(in_full(ours.launches[0], begin, end, left_out, {}) == all.launches[0]);
 }
 
+/// Nothing follows the last round, so it may end sooner than its copy.
+std::size_t rounds_alike(const Timeline& own) {
+  return own.times.front().begins.size() - (own.repeats_rounds() ? 1 : 0);
+}
+
+void check_same_ends(const Timeline& own, const Timeline& whole) {
+  const std::size_t alike = rounds_alike(own) - own.lag;
+  for (std::size_t i = 0; i < alike; ++i) CHECK(own.iteration_ends[i] == whole.iteration_ends[i]);
+  if (own.repeats_rounds()) CHECK(own.iteration_ends[alike] >= whole.iteration_ends[alike]);
+}
+
 void check_same(const Timeline& own, const Timeline& whole) {
   CHECK(whole.left_out.empty());
-  CHECK(own.iteration_ends == whole.iteration_ends);
+  check_same_ends(own, whole);
   const LeftOut& any = own.left_out.front();
   if (any.from == any.to) return;  // nothing takes any time
   for (std::size_t a = 0; a < own.actors.size(); ++a) {
     Ticks later;
-    for (std::size_t round = 0; round < own.left_out.size(); ++round) {
+    for (std::size_t round = 0; round < rounds_alike(own); ++round) {
       check_actor(own, whole, a, round, later);
       later =
           later + own.left_out[round].periods * (own.left_out[round].to - own.left_out[round].from);
@@ -365,13 +376,20 @@ TEST_CASE("rounds that go on as the round before have the times that are simulat
     const Timeline ours = played(Repeats::left_out), all = played(Repeats::simulated);
     ++counts.all;
     CHECK(all.simulated_rounds == 4 + program->lag);
-    CHECK(ours.iteration_ends == all.iteration_ends);
+    check_same_ends(ours, all);
     for (std::size_t a = 0; a < ours.times.size(); ++a) {
-      CHECK(ours.times[a].begins == all.times[a].begins);
-      CHECK(ours.times[a].ends == all.times[a].ends);
+      for (std::size_t round = 0; round < rounds_alike(ours); ++round) {
+        CHECK(ours.times[a].begins[round] == all.times[a].begins[round]);
+        CHECK(ours.times[a].ends[round] == all.times[a].ends[round]);
+      }
       CHECK(ours.times[a].launches == all.times[a].launches);
     }
-    if (ours.simulated_rounds == all.simulated_rounds) continue;
+    const Metrics metrics_of_ours = metrics(*program, ours), of_all = metrics(*program, all);
+    CHECK(metrics_of_ours.iteration_time.value == of_all.iteration_time.value);
+    if (of_all.iteration_time == Seconds{}) continue;
+    CHECK(metrics_of_ours.bubble_fraction == of_all.bubble_fraction);
+    CHECK(metrics_of_ours.exposed_communication.value == of_all.exposed_communication.value);
+    if (!ours.repeats_rounds()) continue;
     ++counts.repeated;
     if (!stages) ++without_stages;
     if (one.server || one.bandwidth < 1e30) ++counts.shared;

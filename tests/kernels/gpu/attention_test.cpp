@@ -4,6 +4,7 @@
 #include "kernels/gemm.hpp"
 #include "kernels/softmax.hpp"
 #include "tests/kernels/gpu/gpu.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace stratagem::kernels;
 
@@ -96,8 +97,10 @@ std::vector<Attention> shapes() {
 
 TEST_CASE("attention and its gradients agree with fp64, in every type, whatever the shape") {
   if (no_device()) return;
-  for_types([]<typename T>() {
+  std::size_t number = 0;
+  for_types([&]<typename T>() {
     for (const Attention& shape : shapes()) {
+      if (number++ % stride(4) != 0) continue;
       CAPTURE(shape.queries, shape.keys, shape.size, shape.causal, sizeof(T));
       OnGpu<T> gpu(shape);
       gpu.run();
