@@ -16,9 +16,9 @@ namespace stratagem::sim {
 /// figures.
 enum class Repeats : std::uint8_t { left_out, simulated };
 
-/// Plays `iterations` iterations. Where repeats are left out, it ends when a round is known to go on
-/// as the one before (repeated_rounds.hpp): this round and the next have its times, a period later,
-/// and more are not played.
+/// Plays `iterations` iterations. Where repeats are left out, it ends as soon as a round is known
+/// to go on as the one before (repeated_rounds.hpp). Then this round and the next have its times, a
+/// period later, and more are not played.
 ///
 /// Every actor has a host that launches its tasks in program order, each launch costing its price;
 /// the host goes on without waiting, except where a task synchronises. A task begins when it is

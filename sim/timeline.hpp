@@ -71,8 +71,8 @@ struct Timeline {
   /// In full: when the last task of each iteration ended anywhere.
   std::vector<Instant> iteration_ends;
   int lag = 0;  ///< rounds beyond the iterations
-  /// Rounds that were simulated to their ends. Two more may go on as the last of these, as if others
-  /// followed.
+  /// Rounds that were simulated to their ends. Two more may go on as the last of these, as if
+  /// others followed.
   int simulated_rounds = 0;
   bool steady = false;            ///< the last two periods agree to the picosecond
   program::Shorter played;        ///< the sequences, of which tasks are
