@@ -1,4 +1,4 @@
-// Sorts what is a few ascending lists, mixed into one.
+// Sorts a list that mixes a few ascending ones.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,17 @@
 
 namespace stratagem {
 
-/// Sorts by `<=>`. Each value goes to the first list that it can end, and the lists are merged in
-/// pairs: that takes time in proportion to the values, times the lists that there are. Events of a
-/// few queues, each in the order of time, are such. If there are too many lists it sorts as usual.
+/// Sorts by `<`. Splits the values into ascending lists, each value going to the first list that it
+/// extends, then merges the lists in pairs: values times lists steps. Meant for events of a few
+/// queues, each in the order of time. Of more than 16 lists it sorts as usual. Equal values may
+/// change places.
 template <typename T>
 void sort_mixed(std::vector<T>& values) {
   constexpr std::size_t most = 16;
   std::vector<std::vector<T>> lists;
   for (const T& value : values) {
-    const auto ends = [&](const std::vector<T>& list) { return !(value < list.back()); };
-    auto list = std::ranges::find_if(lists, ends);
+    const auto extends = [&](const std::vector<T>& list) { return !(value < list.back()); };
+    auto list = std::ranges::find_if(lists, extends);
     if (list == lists.end()) list = lists.emplace(list);
     list->push_back(value);
     if (lists.size() > most) {

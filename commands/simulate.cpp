@@ -157,10 +157,10 @@ All simulate_all(const study::Scenario& scenario, const Arguments& asked) {
   All all;
   using sim::Repeats;
   const auto options_of = [&](const study::Run& run) {
-    const bool all_turns =
+    const bool all_repeats =
         asked.has("exact") || asked.has("report") || (asked.has("trace") && &run == &chosen);
     return study::SimulateOptions{.folded = !asked.has("unfolded"),
-                                  .repeats = all_turns ? Repeats::simulated : Repeats::left_out};
+                                  .repeats = all_repeats ? Repeats::simulated : Repeats::left_out};
   };
   std::vector<study::Outcome> outcomes(scenario.runs.size());
   std::vector<Json> pictures(scenario.runs.size());

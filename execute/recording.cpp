@@ -152,6 +152,7 @@ sim::Timeline timeline(const program::Program& program, const Recording& recordi
   }
   CollectiveInstances(program, sequences).align(result);
   result.iteration_ends = {last};
+  result.simulated_rounds = 1;
   for (sim::FlatSequence& sequence : sequences) {
     result.tasks.push_back(std::move(sequence.tasks));
     result.queues.push_back(std::move(sequence.queues));

@@ -57,11 +57,8 @@ class Writer {
     first_ = false;
   }
 
-  /// The round whose tasks are shown.
-  [[nodiscard]] std::size_t round() const {
-    const std::size_t rounds = timeline_.times.front().begins.size();
-    return std::min(timeline_.measured_iteration() + timeline_.lag, rounds - 1);
-  }
+  /// The round whose tasks are shown: the one in which the measured iteration ends.
+  [[nodiscard]] std::size_t round() const { return timeline_.measured_iteration() + timeline_.lag; }
 
   [[nodiscard]] const std::vector<sim::Instant>& begins_of(const sim::ActorTimes& times) const {
     return times.begins[round()];

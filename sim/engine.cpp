@@ -83,9 +83,7 @@ class Engine {
     for (Instant now{0};;) {
       if (repetition_ && repetition_->came_to_turn(actors_)) look_for_repetition(now);
       if (repetition_ && repetition_->missed()) return std::nullopt;
-      if (rounds_ && rounds_->came_to_place(actors_) && rounds_->round() + 2 <= iterations_ &&
-          rounds_repeat(now))
-        break;
+      if (rounds_ && rounds_->came_to_checkpoint(actors_) && copy_rounds_if_they_repeat(now)) break;
       const Instant flow = std::min(flows_.next_end(), starts_.when_next());
       now = slowdown_ == 0 ? flow : std::min(flow, next_of_kernels());
       if (now == never) {
@@ -110,15 +108,20 @@ class Engine {
       repetition_->look(std::move(*snapshot), actors_);
   }
 
-  /// Do this round and all later ones go on as the round before? Then their tasks have times, up to
-  /// the next round.
-  bool rounds_repeat(Instant now) {
+  /// If this round is a copy of the one before, gives it and the next one their times. False also
+  /// in the last round, which no other follows.
+  bool copy_rounds_if_they_repeat(Instant now) {
+    const int round = rounds_->round();
     std::optional<Snapshot> snapshot = snapshot_at(now, &PlayedActor::place_in_round);
-    if (!snapshot) return false;
+    if (!snapshot || round + 2 > iterations_) return false;
     const std::optional<Ticks> period = rounds_->look(std::move(*snapshot), actors_);
-    if (!period || (repetition_ && !repetition_->goes_on_from(now + -1 * *period))) return false;
-    for (PlayedActor& actor : actors_) actor.repeat(rounds_->round(), *period);
-    iterations_ = rounds_->round() + 2;
+    if (!period) return false;
+    const Instant a_period_ago = now + -1 * *period;
+    if (repetition_ && !repetition_->goes_on_from(a_period_ago)) return false;
+    // What would be too long if all rounds were simulated is refused here, too.
+    static_cast<void>(now + (iterations_ - round) * *period);
+    for (PlayedActor& actor : actors_) actor.repeat(round, *period);
+    iterations_ = round + 2;
     if (repetition_) repetition_->repeat(iterations_, *period);
     return true;
   }
@@ -298,14 +301,15 @@ class Engine {
   Starts slowing_;  ///< of collectives that slow kernels down
   std::deque<int> resumed_;
   std::optional<Repetition> repetition_;  ///< of a shorter program
-  std::optional<RepeatedRounds> rounds_;  ///< looked for, and at the end found
+  std::optional<RepeatedRounds> rounds_;  ///< looked for; at the end: they repeat
 };
 
 }  // namespace
 
 std::optional<Timeline> run_shorter(const program::Program& program, program::Shorter shorter,
-                                    const Folding& folding, const Prices& prices, int iterations) {
-  return Engine(program, std::move(shorter), folding, prices, iterations, Repeats::left_out).run();
+                                    const Folding& folding, const Prices& prices, int iterations,
+                                    Repeats rounds) {
+  return Engine(program, std::move(shorter), folding, prices, iterations, rounds).run();
 }
 
 Timeline run(const program::Program& program, const Folding& folding, const Prices& prices,

@@ -13,7 +13,7 @@
 namespace stratagem::sim {
 
 /// Is what repeats left out where it need not be simulated, or is all simulated? Both give the same
-/// figures.
+/// metrics. Rounds are left out only of programs without a lag.
 enum class Repeats : std::uint8_t { left_out, simulated };
 
 /// Plays `iterations` iterations. Where repeats are left out, it ends as soon as a round is known
@@ -51,6 +51,7 @@ Timeline run(const program::Program& program, const Folding& folding, const Pric
 /// (relative_state.hpp) is the same. The turns between them are a period, and the turns that are
 /// lacking are whole periods.
 std::optional<Timeline> run_shorter(const program::Program& program, program::Shorter shorter,
-                                    const Folding& folding, const Prices& prices, int iterations);
+                                    const Folding& folding, const Prices& prices, int iterations,
+                                    Repeats rounds = Repeats::left_out);
 
 }  // namespace stratagem::sim

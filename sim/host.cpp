@@ -111,7 +111,8 @@ void Host::launch(ActorTimes& times) {
   if (++next_ < sequence_->tasks.size()) return;
   next_ = 0;
   ++round_;
-  if (round_ + 1 < rounds_) times.open(round_ + 1, sequence_->tasks.size());  // queues are ahead
+  if (round_ + 1 < rounds_)
+    times.add_round(round_ + 1, sequence_->tasks.size());  // a queue may enter it first
 }
 
 }  // namespace stratagem::sim

@@ -1,4 +1,4 @@
-// Sweeps over the tasks of the last period, and over allocations and frees of the first iteration.
+// Sweeps over tasks of the measured period, and over allocations and frees of the first iteration.
 #include "sim/metrics.hpp"
 
 #include <algorithm>
@@ -86,8 +86,7 @@ Busy busy_in(const Program& program, const Timeline& timeline, std::size_t actor
 
 void measure_overlap(Metrics& result, const Program& program, const Timeline& timeline) {
   const std::size_t number = timeline.measured_iteration();
-  const auto period = static_cast<double>(
-      (timeline.iteration_ends[number] - timeline.iteration_ends[number - 1]).count);
+  const auto period = static_cast<double>(timeline.measured_period().count);
   double devices = 0;
   double idle = 0;
   double exposed = 0;
@@ -201,10 +200,8 @@ Metrics metrics(const Program& program, const Timeline& timeline) {
 Metrics metrics(const Program& program, const Timeline& timeline,
                 const std::vector<MemoryPeak>& peaks) {
   Metrics result;
-  const std::vector<Instant>& ends = timeline.iteration_ends;
-  const std::size_t number = timeline.measured_iteration();
-  result.iteration_time = to_seconds(ends[number] - ends[number - 1]);
-  result.makespan = to_seconds(ends.front() - Instant{0});
+  result.iteration_time = to_seconds(timeline.measured_period());
+  result.makespan = to_seconds(timeline.iteration_ends.front() - Instant{0});
   result.hardware_flops = program::hardware_flops(program);
   result.steady = timeline.steady;
   measure_overlap(result, program, timeline);

@@ -17,7 +17,7 @@ PlayedActor::PlayedActor(const FlatSequence& sequence, int iterations, int lag, 
   times_.begins.resize(rounds_);
   times_.ends.resize(rounds_);
   for (int round = 0; round < std::min(rounds_, 2); ++round)
-    times_.open(round, sequence.tasks.size());
+    times_.add_round(round, sequence.tasks.size());
   times_.launches.assign(lag + 1, times_.ends.front());
 }
 
@@ -75,7 +75,8 @@ void PlayedActor::move_on(QueueState& line, int queue) {
 
 FlatLoop PlayedActor::loop_of(const Place& place) const {
   if (place.loop != whole_round) return sequence_->loops[place.loop];
-  return {.begin = 0, .width = static_cast<int>(sequence_->tasks.size()), .turns = 1};
+  const auto tasks = static_cast<int>(sequence_->tasks.size());
+  return {.begin = 0, .width = std::max(tasks, 1), .turns = 1};
 }
 
 std::optional<PlayedActor::Place> PlayedActor::place_in_loop() const {
@@ -172,7 +173,7 @@ void PlayedActor::repeat(int round, Ticks later) {
   times_.begins.resize(rounds_);
   times_.ends.resize(rounds_);
   for (; round < rounds_; ++round) {
-    if (times_.ends[round].empty()) times_.open(round, sequence_->tasks.size());
+    if (times_.ends[round].empty()) times_.add_round(round, sequence_->tasks.size());
     const std::vector<Instant>&begins = times_.begins[round - 1], &ends = times_.ends[round - 1];
     for (std::size_t task = 0; task < sequence_->tasks.size(); ++task) {
       Instant& end = times_.ends[round][task];

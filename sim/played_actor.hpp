@@ -44,7 +44,7 @@ class PlayedActor {
   static constexpr int whole_round = -1;  ///< a loop of one turn: all tasks of the round
   /// Empty while any queue is in another round than the host, and at the end.
   [[nodiscard]] std::optional<Place> place_in_round() const;
-  /// The same, but empty outside of loops.
+  /// As place_in_round, but empty outside of loops.
   [[nodiscard]] std::optional<Place> place_in_loop() const;
   /// How many tasks of a queue have ended in its round.
   [[nodiscard]] std::pair<int, int> round_and_ended(int queue) const {
@@ -55,8 +55,8 @@ class PlayedActor {
   /// its turns; a place in a round is alike only in other rounds.
   bool write(RelativeState& state, const Place& place);
 
-  /// Tasks of a round that have not ended, and those of the next, run as in the round before,
-  /// `later`. That is the last round, then.
+  /// Copies the times of the round before, `later`, to all tasks of a round that have not ended,
+  /// and to those of the next one. No round follows that.
   void repeat(int round, Ticks later);
   /// The earliest begin of a collective of a round, where those that have not ended begin as in the
   /// round before, `later`.

@@ -1,4 +1,4 @@
-// Compares the state at each place with that of the round before.
+// Compares the state at each checkpoint with that of the round before.
 #include "sim/repeated_rounds.hpp"
 
 #include <algorithm>
@@ -18,16 +18,16 @@ RepeatedRounds::RepeatedRounds(const std::vector<PlayedActor>& actors) {
   }
 }
 
-bool RepeatedRounds::came_to_place(const std::vector<PlayedActor>& actors) {
+bool RepeatedRounds::came_to_checkpoint(const std::vector<PlayedActor>& actors) {
   if (tasks_ == 0) return false;
   const auto [round, ended] = actors[actor_].round_and_ended(queue_);
   if (round != round_) next_ = 0;
   round_ = round;
-  const auto is_at = [&, ended = ended](const Place& place) {
-    return ended * place.of >= place.part * tasks_;
+  const auto is_at = [&, ended = ended](const Checkpoint& checkpoint) {
+    return ended * checkpoint.of >= checkpoint.part * tasks_;
   };
-  if (next_ == places.size() || !is_at(places[next_])) return false;
-  while (next_ < places.size() && is_at(places[next_])) place_ = next_++;
+  if (next_ == checkpoints.size() || !is_at(checkpoints[next_])) return false;
+  while (next_ < checkpoints.size() && is_at(checkpoints[next_])) reached_ = next_++;
   return true;
 }
 
@@ -36,23 +36,23 @@ std::optional<Ticks> RepeatedRounds::look(Snapshot now, const std::vector<Played
     return !snapshot.places.empty() &&
            std::ranges::all_of(snapshot.places, [&](const auto& p) { return p.round == round; });
   };
-  const Snapshot before = std::exchange(latest_[place_], std::move(now));
-  const Snapshot& latest = latest_[place_];
+  const Snapshot before = std::exchange(latest_[reached_], std::move(now));
+  const Snapshot& latest = latest_[reached_];
   if (!is_of(before, round_ - 1) || !is_of(latest, round_)) return std::nullopt;
   if (before.state != latest.state) return std::nullopt;
   const Ticks period = latest.state.now() - before.state.now();
-  return acts_on_next_alone(actors, period) ? std::optional(period) : std::nullopt;
+  return acts_on_round_before_alone(actors, period) ? std::optional(period) : std::nullopt;
 }
 
-/// Has a round ended when the first collective of the round after the next begins?
-bool RepeatedRounds::acts_on_next_alone(const std::vector<PlayedActor>& actors,
-                                        Ticks period) const {
+/// Does every collective begin after the end of the round that is two before its own?
+bool RepeatedRounds::acts_on_round_before_alone(const std::vector<PlayedActor>& actors,
+                                                Ticks period) const {
   Instant end{0}, first = never;
   for (const PlayedActor& actor : actors) {
     end = std::max(end, actor.end_of(round_ - 1));
     first = std::min(first, actor.first_collective(round_, period));
   }
-  return end <= first + period;
+  return first == never || end <= first + period;
 }
 
 }  // namespace stratagem::sim

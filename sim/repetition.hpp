@@ -30,12 +30,12 @@ class Repetition {
   /// Has that actor come to another turn, of a round in which no repetition is known?
   bool came_to_turn(const std::vector<PlayedActor>& actors);
   void look(Snapshot now, const std::vector<PlayedActor>& actors);
-  /// Does what it found, or will find, in this round follow from what the round before did from an
-  /// instant on?
+  /// Does the repetition of this round follow, if the round goes on as the one before did from
+  /// `when` on? Expects that one is known of the round before.
   [[nodiscard]] bool goes_on_from(Instant when) const {
     return rounds() > round_ || found_.back().from >= when;
   }
-  /// In so many rounds: those of which none is known repeat as the round before, `later`.
+  /// Copies the latest repetition, `later` each time, until there are as many as rounds.
   void repeat(int rounds, Ticks later);
   /// Has a round gone by without a repetition?
   [[nodiscard]] bool missed() const { return round_ > rounds(); }

@@ -21,6 +21,15 @@ struct Spare {
 };
 constexpr std::array<Spare, 3> spares = {{{8, 3}, {20, 5}, {50, 8}}};
 
+constexpr int most = 12;  ///< iterations, and as many more as the program's lag
+
+/// Do two periods agree? Rounds that repeat early enough show that they do in `most` iterations.
+bool is_steady(const Timeline& timeline) {
+  if (timeline.repeats_rounds() && timeline.simulated_rounds + 3 <= most) return true;
+  const std::size_t measured = timeline.measured_iteration();
+  return timeline.period(measured).count == timeline.period(measured - 1).count;
+}
+
 class Player {
  public:
   Player(const program::Program& program, const Folding& folding, const Prices& prices,
@@ -57,12 +66,9 @@ Timeline run_until_steady(const program::Program& program, const Folding& foldin
                           const Prices& prices, Repeats repeats) {
   Player player(program, folding, prices, repeats);
   Timeline timeline;
-  for (const int iterations : {4, 6, 12}) {
+  for (const int iterations : {4, 6, most}) {
     timeline = player.play(iterations + program.lag);
-    const std::vector<Instant>& ends = timeline.iteration_ends;
-    const std::size_t m = timeline.measured_iteration();
-    timeline.steady = timeline.repeats_rounds() ||
-                      (ends[m] - ends[m - 1]).count == (ends[m - 1] - ends[m - 2]).count;
+    timeline.steady = is_steady(timeline);
     if (timeline.steady) break;
   }
   return timeline;

@@ -9,9 +9,9 @@
 
 namespace stratagem::sim {
 
-/// Simulates until two successive periods agree, in 4, 6 or 12 iterations. If iterations overlap,
-/// in as many more as the program's lag. The last period that counts is that of the measured
-/// iteration (timeline.hpp): what follows it may delay its end.
+/// Simulates 4 iterations, and as many more as the program's lag where iterations overlap. Does so
+/// with 6, then with 12, unless the measured period is that before it, or rounds repeat. Later
+/// periods do not count, since what follows an iteration may delay its end.
 Timeline run_until_steady(const program::Program& program, const Folding& folding,
                           const Prices& prices, Repeats repeats = Repeats::left_out);
 

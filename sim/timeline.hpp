@@ -21,8 +21,9 @@ struct Queue {
   friend auto operator<=>(const Queue&, const Queue&) = default;
 };
 
-/// While it is simulated: of what has not begun, or ended.
+/// Not simulated yet.
 inline constexpr Instant unknown{-1};
+/// Of a task whose iteration does not exist.
 inline constexpr Instant never_ran{-2};
 
 /// Times of one actor: [round][flat task]. A collective begins when its last rank has arrived. A
@@ -36,7 +37,7 @@ struct ActorTimes {
   std::vector<std::vector<Instant>> launches;
 
   /// Makes room for the tasks of a round.
-  void open(int round, std::size_t tasks) {
+  void add_round(int round, std::size_t tasks) {
     begins[round].assign(tasks, unknown);
     ends[round].assign(tasks, unknown);
   }
@@ -71,10 +72,10 @@ struct Timeline {
   /// In full: when the last task of each iteration ended anywhere.
   std::vector<Instant> iteration_ends;
   int lag = 0;  ///< rounds beyond the iterations
-  /// Rounds that were simulated to their ends. Two more may go on as the last of these, as if
-  /// others followed.
+  /// Rounds that were simulated to their ends. If they are not all, two more follow as copies of
+  /// the last one. The copy of a round has a follower, so the very last one may end too late.
   int simulated_rounds = 0;
-  bool steady = false;            ///< the last two periods agree to the picosecond
+  bool steady = false;            ///< the measured period is that before it, or rounds repeat
   program::Shorter played;        ///< the sequences, of which tasks are
   std::vector<LeftOut> left_out;  ///< by round; none: it has all turns of all loops
   /// By actor, if turns are left out: all buffers that a period of the first round renames, in the
@@ -84,7 +85,14 @@ struct Timeline {
   /// The iteration of which a period is measured, from its predecessor's end to its own: one that
   /// others follow as far as iterations overlap, since they may delay its end.
   [[nodiscard]] std::size_t measured_iteration() const {
-    return std::max<std::size_t>(iteration_ends.size() - 1 - lag, 2) - 1;
+    const std::size_t last = iteration_ends.size() - 1;
+    return std::min(last, std::max<std::size_t>(last - lag, 2) - 1);
+  }
+  /// Expects two iterations.
+  [[nodiscard]] Ticks measured_period() const { return period(measured_iteration()); }
+  /// From the end of the iteration before to that of an iteration.
+  [[nodiscard]] Ticks period(std::size_t iteration) const {
+    return iteration_ends[iteration] - iteration_ends[iteration - 1];
   }
 
   [[nodiscard]] bool repeats_rounds() const {

@@ -27,8 +27,7 @@ Answer answer(const std::vector<cost::Rule>& waits, int queue = 1000) {
   Folding folding = fold(program, cluster("dgx-1v", 1), profile.collective, false);
   folding.launch_queue = queue;
   const Timeline timeline = run_until_steady(program, folding, price(program, profile, stack));
-  const std::vector<Instant>& ends = timeline.iteration_ends;
-  return {(ends[timeline.measured_iteration()] - ends[timeline.measured_iteration() - 1]).count,
+  return {timeline.measured_period().count,
           highest(device_memory(program, timeline, profile, stack)).reserved};
 }
 

@@ -13,6 +13,7 @@
 #include "sim/engine.hpp"
 #include "sim/host_memory.hpp"
 #include "sim/repeated_buffers.hpp"
+#include "sim/steady.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 #include "tests/sanitized.hpp"
@@ -49,8 +50,9 @@ struct Case {
   bool folded = false;
   bool server = false;  ///< a DGX-2H, whose links take time before they carry anything
   bool serial = false;
-  int memory = 0;  ///< MB of a device
-  int spare = 0;   ///< micro-batches that loops keep
+  int memory = 0;       ///< MB of a device
+  int spare = 0;        ///< micro-batches that loops keep
+  bool rounds = false;  ///< are rounds left out, too?
 };
 
 const std::vector<std::string>& parts_of_strategies() {
@@ -111,6 +113,7 @@ Case random_case(Random& random) {
   one.serial = random.below(8) == 0;
   one.memory = random.of(std::vector<int>{1'000'000, 1'000'000, 60, 40});
   one.spare = random.of(std::vector<int>{4, 6, 8});
+  one.rounds = random.below(2) == 0;
   using Allocator = cost::MemoryFacts::Allocator;
   one.stack.memory.allocator =
       random.of(std::vector<Allocator>{Allocator::caching, Allocator::expandable});
@@ -178,7 +181,8 @@ std::optional<Timeline> shortest(const Case& one, const Ready& ready,
     std::optional<program::Shorter> shorter = program::shorter(program, spare);
     if (!shorter) return std::nullopt;
     std::optional<Timeline> timeline =
-        run_shorter(program, std::move(*shorter), ready.folding, ready.prices, iterations);
+        run_shorter(program, std::move(*shorter), ready.folding, ready.prices, iterations,
+                    one.rounds ? Repeats::left_out : Repeats::simulated);
     if (timeline && buffers_repeat(program, *timeline)) return timeline;
   }
   return std::nullopt;
@@ -297,6 +301,16 @@ void check_same_figures(const Case& one, const Ready& ready, const program::Prog
   CHECK(metrics_of_own.communication == of_all.communication);
 }
 
+/// However many iterations it takes.
+void check_same_steady(const program::Program& program, const Ready& ready) {
+  const auto played = [&](Repeats repeats) {
+    return run_until_steady(program, ready.folding, ready.prices, repeats);
+  };
+  const Timeline ours = played(Repeats::left_out), all = played(Repeats::simulated);
+  CHECK(ours.measured_period().count == all.measured_period().count);
+  CHECK(ours.steady == all.steady);
+}
+
 /// How many cases went as said.
 struct Counts {
   int all = 0, repeated = 0, shared = 0, slowed = 0, waiting = 0, short_queues = 0, ties = 0;
@@ -389,6 +403,7 @@ TEST_CASE("rounds that go on as the round before have the times that are simulat
     if (of_all.iteration_time == Seconds{}) continue;
     CHECK(metrics_of_ours.bubble_fraction == of_all.bubble_fraction);
     CHECK(metrics_of_ours.exposed_communication.value == of_all.exposed_communication.value);
+    if (i % 3 == 0) check_same_steady(*program, ready);
     if (!ours.repeats_rounds()) continue;
     ++counts.repeated;
     if (!stages) ++without_stages;
