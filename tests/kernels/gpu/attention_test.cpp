@@ -100,7 +100,7 @@ TEST_CASE("attention and its gradients agree with fp64, in every type, whatever 
   std::size_t number = 0;
   for_types([&]<typename T>() {
     for (const Attention& shape : shapes()) {
-      if (number++ % stride(4) != 0) continue;
+      if (number++ % stratagem::stride(4) != 0) continue;
       CAPTURE(shape.queries, shape.keys, shape.size, shape.causal, sizeof(T));
       OnGpu<T> gpu(shape);
       gpu.run();
