@@ -375,7 +375,7 @@ TEST_CASE("rounds that go on as the round before have the times that are simulat
   Random random(26);
   Counts counts;
   int without_stages = 0;
-  for (std::size_t i = 0; i < 1000; i += stride(20)) {
+  for (std::size_t i = 0; i < 1000; i += stride(40)) {
     Case one = random_case(random);
     one.micro_batches = 1 + one.micro_batches / 4;
     const bool stages = random.below(6) > 0;
@@ -403,7 +403,7 @@ TEST_CASE("rounds that go on as the round before have the times that are simulat
     if (of_all.iteration_time == Seconds{}) continue;
     CHECK(metrics_of_ours.bubble_fraction == of_all.bubble_fraction);
     CHECK(metrics_of_ours.exposed_communication.value == of_all.exposed_communication.value);
-    if (i % 3 == 0) check_same_steady(*program, ready);
+    if (!sanitized && i % 3 == 0) check_same_steady(*program, ready);
     if (!ours.repeats_rounds()) continue;
     ++counts.repeated;
     if (!stages) ++without_stages;
@@ -415,7 +415,7 @@ TEST_CASE("rounds that go on as the round before have the times that are simulat
              << without_stages << " without stages, " << counts.shared << " with shared links, "
              << counts.slowed << " with slowed kernels, " << counts.short_queues
              << " with short queues");
-  const int share = sanitized ? 40 : 1;
+  const int share = sanitized ? 80 : 1;
   CHECK(counts.repeated >= 400 / share);
   CHECK(without_stages >= 40 / share);
   CHECK(counts.shared >= 100 / share);
