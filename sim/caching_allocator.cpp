@@ -2,6 +2,7 @@
 #include "sim/caching_allocator.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "base/input_error.hpp"
@@ -78,15 +79,16 @@ void CachingAllocator::free(Block block) {
 void CachingAllocator::free_when(Block block, std::int64_t ready) {
   expects(is_live(block), "only live blocks are freed");
   allocated_ -= piece(block).bytes;
-  busy_.emplace(ready, block);
+  busy_.emplace_back(ready, block);
+  std::ranges::push_heap(busy_, std::greater{});
 }
 
-void CachingAllocator::advance(std::int64_t now) {
-  while (!busy_.empty() && busy_.begin()->first <= now) {
-    const Block block = busy_.begin()->second;
-    busy_.erase(busy_.begin());
-    give_back(block);
-  }
+/// Of those that are freed, the one that is ready first.
+void CachingAllocator::give_back_first() {
+  std::ranges::pop_heap(busy_, std::greater{});
+  const Block block = busy_.back().second;
+  busy_.pop_back();
+  give_back(block);
 }
 
 /// Makes a block free, and one with its free neighbours.
@@ -135,7 +137,9 @@ std::vector<std::int64_t> CachingAllocator::state(std::int64_t now,
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i] >= 0) state.insert(state.end(), {static_cast<std::int64_t>(i), place[blocks[i]]});
   }
-  for (const auto& [ready, block] : busy_) state.insert(state.end(), {ready - now, place[block]});
+  std::vector<std::pair<std::int64_t, Block>> busy = busy_;
+  std::ranges::sort(busy);
+  for (const auto& [ready, block] : busy) state.insert(state.end(), {ready - now, place[block]});
   return state;
 }
 

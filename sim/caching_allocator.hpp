@@ -49,7 +49,9 @@ class CachingAllocator {
   /// it is no longer counted as allocated, but only serves requests from then on (record_stream).
   void free_when(Block block, std::int64_t ready);
   /// The host's clock is at `now`: what is ready by then is free. Does not go back.
-  void advance(std::int64_t now);
+  void advance(std::int64_t now) {
+    while (!busy_.empty() && busy_.front().first <= now) give_back_first();
+  }
 
   [[nodiscard]] std::int64_t reserved() const { return reserved_; }
   [[nodiscard]] std::int64_t peak_reserved() const { return peak_reserved_; }
@@ -110,6 +112,7 @@ class CachingAllocator {
   }
   Block add(Piece piece, bool small, Block before, Block after);
   void give_back(Block block);
+  void give_back_first();
   void join_next(Block block);
   [[nodiscard]] FreeBlock entry_of(Block block) const {
     return {nodes_[block].piece.bytes, nodes_[block].piece.address, block};
@@ -144,7 +147,8 @@ class CachingAllocator {
   int releases_ = 0;
   std::vector<Node> nodes_;
   std::vector<Block> spare_;
-  std::set<std::pair<std::int64_t, Block>> busy_;  ///< freed, by when they are ready
+  /// Freed, by when they are ready: a heap, the first of them in front.
+  std::vector<std::pair<std::int64_t, Block>> busy_;
   std::array<Pool, 2> pools_;
 };
 
