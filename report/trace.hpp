@@ -23,12 +23,12 @@ struct TraceOf {
 /// Of a prediction.
 TraceOf trace_of(const std::string& run, const study::Simulated& simulated);
 
-/// One process per actor with a row per stream, tasks of the round in which the measured iteration
-/// ends as slices (with cell, bytes or FLOPs as arguments), and the memory of the first iteration
-/// as a counter by category. Times in microseconds: of tasks from the first begin of any actor's,
-/// of memory from the begin of the simulation. Servers of `hosts` come behind, a process with such
-/// a counter each. "otherData" has what the trace is of, and by device the process that stands for
-/// it.
+/// One process per actor with a row per stream. Slices are the tasks of the round in which the
+/// measured iteration ends, with cell, bytes or FLOPs as arguments. A counter by category is the
+/// memory of the first iteration. Times in microseconds: of tasks from the first begin of any
+/// actor's, of memory from the begin of the simulation. Servers of `hosts` come behind, a process
+/// with such a counter each. "otherData" has what the trace is of, and by device the process that
+/// stands for it.
 std::string chrome_trace(const program::Program& program, const sim::Timeline& timeline,
                          const TraceOf& of, const std::vector<sim::HostMemory>& hosts = {});
 

@@ -112,8 +112,9 @@ class Engine {
   /// in the last round, which no other follows.
   bool copy_rounds_if_they_repeat(Instant now) {
     const int round = rounds_->round();
+    if (round + 2 > iterations_) return false;
     std::optional<Snapshot> snapshot = snapshot_at(now, &PlayedActor::place_in_round);
-    if (!snapshot || round + 2 > iterations_) return false;
+    if (!snapshot) return false;
     const std::optional<Ticks> period = rounds_->look(std::move(*snapshot), actors_);
     if (!period) return false;
     const Instant a_period_ago = now + -1 * *period;

@@ -1,6 +1,6 @@
-// What a simulation will read of its past, relative to an instant: if two are equal, what follows
-// is equal, too, until a loop of any actor ends; and then, if as many turns are left in one as in
-// the other.
+// What a simulation will read of its past, relative to an instant. If two are equal, what follows
+// is equal, too. Of two turns of a loop that holds until the loop of any actor ends, and on if as
+// many turns are left in one as in the other. Of two rounds it holds while others follow.
 #pragma once
 
 #include <bit>

@@ -101,6 +101,18 @@ TEST_CASE("a trace has every task of an iteration, and those of one row do not o
   }
 }
 
+TEST_CASE("in a trace a message begins at one instant on both of its devices") {
+  const Traced traced = trace_of("eight");
+  std::map<std::string, std::vector<double>> sent, received;  // by what is sent
+  for (const JsonReader& event : of_phase(traced.events, "X")) {
+    const std::string name = event.at("name").text();
+    if (name.starts_with("send ")) sent[name.substr(5)].push_back(event.at("ts").number());
+    if (name.starts_with("receive ")) received[name.substr(8)].push_back(event.at("ts").number());
+  }
+  CHECK(!sent.empty());
+  CHECK(sent == received);
+}
+
 TEST_CASE("a trace counts memory by category, and its highest sum is the peak of the metrics") {
   const Traced traced = trace_of("four");
   double highest = 0;
