@@ -169,9 +169,7 @@ class Families {
 };
 
 model::DataType read_type(const JsonReader& json) {
-  const std::vector all{model::DataType::fp64, model::DataType::fp32, model::DataType::fp16,
-                        model::DataType::bf16, model::DataType::fp8,  model::DataType::int8,
-                        model::DataType::int64};
+  const std::vector<model::DataType>& all = model::data_types();
   std::vector<std::string> names;
   names.reserve(all.size());
   for (const auto type : all) names.push_back(model::to_text(type));

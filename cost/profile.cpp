@@ -21,7 +21,8 @@ namespace {
 std::vector<std::string> data_types() {
   std::vector<std::string> names;
   for (const auto type : {model::DataType::fp32, model::DataType::tf32, model::DataType::fp16,
-                          model::DataType::bf16, model::DataType::fp8}) {
+                          model::DataType::bf16, model::DataType::fp8, model::DataType::fp8_blocks,
+                          model::DataType::mxfp8, model::DataType::nvfp4}) {
     names.push_back(model::to_text(type));
   }
   return names;

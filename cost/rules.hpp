@@ -23,6 +23,11 @@ namespace stratagem::cost {
 /// ("gradient_accumulation"). Of operators that run as one kernel the last one's `slowdown` counts.
 struct OperatorKernels {
   std::string of;  ///< "gelu", "gelu.B" (the gradient of its input), "embedding.W" (of its weight)
+  /// Pattern of the name within a layer of what it is about, of gradients that of the operator
+  /// itself; "": any.
+  std::string named = {};
+  /// Is it about operators on tensors of experts only, each of which has `launches` of its own?
+  bool each_expert = false;
   int launches = 1;
   double extra_passes = 0;
   Bytes extra_traffic = {};

@@ -67,12 +67,29 @@ MemoryFacts read_memory(const JsonReader& reader) {
   return facts;
 }
 
+std::vector<std::string> known_precisions() {
+  std::vector<std::string> known;
+  for (const Precision& precision : precisions()) known.push_back(precision.name);
+  return known;
+}
+
 /// A rule as its file says it.
 struct WrittenRule {
   JsonReader text;
-  std::string about;  ///< its kind, and what it is about
+  std::string about;                    ///< its kind, what it is about, and with which precisions
+  std::vector<std::string> precisions;  ///< with which it holds; all if empty
   Rule rule;
 };
+
+/// Of a rule that holds with some only.
+std::vector<std::string> read_precisions(const JsonReader& rule) {
+  std::vector<std::string> names;
+  const auto list = rule.find("precisions");
+  if (!list) return names;
+  for (const JsonReader& name : list->elements()) names.push_back(name.one_of(known_precisions()));
+  if (names.empty()) list->fail("at least one precision", list->dump());
+  return names;
+}
 
 /// Refuses keys of older files, and names the kind of rule that says the same.
 void refuse_older_keys(const JsonReader& file) {
@@ -116,6 +133,16 @@ void drop(const JsonReader& text, std::vector<WrittenRule>& rules) {
   if (dropped == 0 || what.keys().empty()) what.fail("what rules of the base say", what.dump());
 }
 
+/// What of a rule says where it holds, or with which precisions, of the keys that its kind has.
+std::string where_it_holds(const RuleKind& kind, const JsonReader& text) {
+  std::string where;
+  for (const OptionText& one : kind.keys) {
+    if (one.key != "named" && one.key != "each_expert" && one.key != "precisions") continue;
+    if (const auto found = text.find(one.key)) where += " " + found->dump();
+  }
+  return where;
+}
+
 /// Adds what a file says to the rules of its base, of which it first takes back what it drops.
 void add_rules(const JsonReader& list, std::vector<WrittenRule>& rules) {
   for (const JsonReader& text : list.elements()) {
@@ -125,9 +152,10 @@ void add_rules(const JsonReader& list, std::vector<WrittenRule>& rules) {
   for (const JsonReader& text : list.elements()) {
     const RuleKind& kind = kind_of(text);
     if (!kind.read) continue;
-    WrittenRule written{text, kind.name(), kind.read(text)};
+    WrittenRule written{text, kind.name(), read_precisions(text), kind.read(text)};
     for (std::size_t key = 0; key < kind.about; ++key)
       written.about += " " + text.at(kind.keys[key].key).dump();
+    written.about += where_it_holds(kind, text);
     if (!own.insert(written.about).second) text.fail("one rule about " + written.about, "another");
     const auto base = std::ranges::find(rules, written.about, &WrittenRule::about);
     if (base == rules.end()) {
@@ -142,13 +170,11 @@ Stack read_values(const JsonReader& reader) {
   Stack stack;
   stack.name = reader.at("name").text();
   stack.source = reader.at("source").text();
-  std::vector<std::string> known;
-  for (const Precision& precision : precisions()) known.push_back(precision.name);
   if (const auto some = reader.find("precisions")) {
     for (const JsonReader& precision : some->elements())
-      stack.precisions.push_back(precision.one_of(known));
+      stack.precisions.push_back(precision.one_of(known_precisions()));
   } else {
-    stack.precisions = known;
+    stack.precisions = known_precisions();
   }
   if (const auto version = reader.find("nccl")) stack.nccl = read_version(*version);
   if (const auto memory = reader.find("memory")) stack.memory = read_memory(*memory);
@@ -199,9 +225,25 @@ Stack read_stack(const std::string& file, const std::filesystem::path& library) 
   for (std::size_t i = files.size(); i-- > 0;) {
     if (const auto list = files[i].find("rules")) add_rules(*list, rules);
   }
-  for (const WrittenRule& rule : rules) stack.rules.push_back(rule.rule);
+  for (const WrittenRule& rule : rules) {
+    if (rule.precisions.empty()) {
+      stack.rules.push_back(rule.rule);
+    } else {
+      stack.rules_of_precisions.push_back({rule.precisions, rule.rule});
+    }
+  }
   for (const JsonReader& one : files) one.finish();
   return stack;
+}
+
+void choose_rules(Stack& stack, const Precision& precision) {
+  std::vector<Rule> chosen;
+  for (const Stack::OfPrecisions& one : stack.rules_of_precisions) {
+    const auto holds = [&](const std::string& name) { return is_variant_of(precision, name); };
+    if (std::ranges::any_of(one.precisions, holds)) chosen.push_back(one.rule);
+  }
+  stack.rules.insert(stack.rules.begin(), chosen.begin(), chosen.end());
+  stack.rules_of_precisions.clear();
 }
 
 bool says(const Stack& stack, const Rule& rule) {

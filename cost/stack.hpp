@@ -10,6 +10,7 @@
 
 #include "base/quantity.hpp"
 #include "cost/kernel.hpp"
+#include "cost/precision.hpp"
 #include "cost/profile.hpp"
 #include "cost/rules.hpp"
 
@@ -55,7 +56,16 @@ struct Stack {
   /// library's kernels slower here is not known, or no rule says it.
   std::optional<Constant<double>> product_slowdown = {};
   std::vector<Rule> rules;  ///< what was read from the framework's code, a fact a rule
+  /// Rules that hold with some precisions only, until choose_rules.
+  struct OfPrecisions {
+    std::vector<std::string> precisions;
+    Rule rule;
+  };
+  std::vector<OfPrecisions> rules_of_precisions = {};
 };
+
+/// Puts the rules that hold with this precision before those that hold with all.
+void choose_rules(Stack&, const Precision&);
 
 /// Does a stack say exactly this?
 bool says(const Stack&, const Rule&);

@@ -116,8 +116,11 @@ bool has_gradient_buffers(const program::Program& program) {
 }  // namespace
 
 std::string refusal(const program::Program& program, const model::Graph& graph, Backend backend) {
-  const auto fp8 = [](const cost::Kernel& kernel) { return kernel.type == model::DataType::fp8; };
-  if (any_kernel(program, fp8)) return "linear layers in fp8";
+  for (const model::DataType type : model::data_types()) {
+    const auto of_type = [&](const cost::Kernel& kernel) { return kernel.type == type; };
+    if (model::is_scaled(type) && any_kernel(program, of_type))
+      return "linear layers in " + model::to_text(type);
+  }
   if (has_gradient_buffers(program)) return "gradients in buffers of a constant size";
   for (const program::Sequence& sequence : program.sequences) {
     for (const program::StoredCall& call : sequence.calls.stored()) {

@@ -71,10 +71,20 @@ class Casting {
   std::map<std::tuple<int, TensorId, std::string>, TensorId> copies_;
 };
 
+/// Does it compute a number for each expert?
+bool is_router(const Graph& graph, const Operator& op) {
+  if (dimension_of(op.annotation->outputs[0], "expert") < 0) return false;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!is_parameter(graph, op.inputs[i]))
+      return dimension_of(op.annotation->inputs[i], "expert") < 0;
+  }
+  return false;
+}
+
 bool is_linear(const Graph& graph, const Operator& op) {
-  return op.kind == OpKind::contraction && std::ranges::any_of(op.inputs, [&](TensorId tensor) {
-           return is_parameter(graph, tensor);
-         });
+  return op.kind == OpKind::contraction && !is_router(graph, op) &&
+         std::ranges::any_of(op.inputs,
+                             [&](TensorId tensor) { return is_parameter(graph, tensor); });
 }
 
 }  // namespace

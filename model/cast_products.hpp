@@ -20,8 +20,9 @@ bool are_cast(DataType values, DataType products);
 /// type. An operator `cast` before the product makes it; products that read the same activation in
 /// the same order of dimensions share it. The backward pass is derived anew: the gradient of such a
 /// product's output is cast, too, where it is made, and both products of the backward pass read the
-/// copy. Products of activations alone stay in their type. So does the segment of the loss, since
-/// logits want precision, as Transformer Engine's users have it. Parameters keep their type.
+/// copy. Products of activations alone stay in their type. So does a router of experts, and the
+/// segment of the loss, since logits want precision, as Transformer Engine's users have it.
+/// Parameters keep their type.
 /// Source: Micikevicius et al., FP8 Formats for Deep Learning, arXiv:2209.05433, section 3.
 Graph cast_products(Graph graph, DataType type);
 

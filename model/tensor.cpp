@@ -1,6 +1,8 @@
 // Sizes and names of tensors and their data types.
 #include "model/tensor.hpp"
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 
@@ -8,45 +10,54 @@
 
 namespace stratagem::model {
 
-Bytes size_of(DataType type) {
-  switch (type) {
-    case DataType::int8:
-    case DataType::fp8:
-      return 1_B;
-    case DataType::fp16:
-    case DataType::bf16:
-      return 2_B;
-    case DataType::fp32:
-    case DataType::tf32:
-      return 4_B;
-    case DataType::int64:
-    case DataType::fp64:
-      return 8_B;
-  }
-  throw BrokenPromise("a data type is one of its enumerators");
+namespace {
+
+struct Row {
+  DataType type;
+  const char* name;
+  Bytes size;
+  std::int64_t block = 0;
+};
+
+/// Scales: one in fp32 for 128 elements (DeepSeek-V3, arXiv:2412.19437, section 3.3.2), one of 8
+/// bits for 32 (OCP Microscaling Formats 1.0, section 5.2), one of 8 bits for 16 (Pretraining Large
+/// Language Models with NVFP4, arXiv:2509.25149, section 2).
+constexpr std::array table = {Row{DataType::fp64, "fp64", 8_B},
+                              Row{DataType::fp32, "fp32", 4_B},
+                              Row{DataType::tf32, "tf32", 4_B},
+                              Row{DataType::fp16, "fp16", 2_B},
+                              Row{DataType::bf16, "bf16", 2_B},
+                              Row{DataType::fp8, "fp8", 1_B},
+                              Row{DataType::fp8_blocks, "fp8-blocks", 1_B + 4_B / 128, 128},
+                              Row{DataType::mxfp8, "mxfp8", 1_B + 1_B / 32, 32},
+                              Row{DataType::nvfp4, "nvfp4", 0.5_B + 1_B / 16, 16},
+                              Row{DataType::int8, "int8", 1_B},
+                              Row{DataType::int64, "int64", 8_B}};
+
+const Row& row_of(DataType type) {
+  const auto* found = std::ranges::find(table, type, &Row::type);
+  expects(found != table.end(), "a data type is one of the table");
+  return *found;
 }
 
-std::string to_text(DataType type) {
-  switch (type) {
-    case DataType::fp32:
-      return "fp32";
-    case DataType::fp16:
-      return "fp16";
-    case DataType::bf16:
-      return "bf16";
-    case DataType::int8:
-      return "int8";
-    case DataType::int64:
-      return "int64";
-    case DataType::fp64:
-      return "fp64";
-    case DataType::fp8:
-      return "fp8";
-    case DataType::tf32:
-      return "tf32";
-  }
-  throw BrokenPromise("a data type is one of its enumerators");
+}  // namespace
+
+const std::vector<DataType>& data_types() {
+  static const std::vector<DataType> types = [] {
+    std::vector<DataType> all;
+    for (const Row& row : table) all.push_back(row.type);
+    return all;
+  }();
+  return types;
 }
+
+Bytes size_of(DataType type) { return row_of(type).size; }
+
+std::string to_text(DataType type) { return row_of(type).name; }
+
+bool is_scaled(DataType type) { return type == DataType::fp8 || row_of(type).block > 0; }
+
+std::int64_t block_of(DataType type) { return row_of(type).block; }
 
 std::int64_t element_count(const Tensor& tensor) {
   return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1},

@@ -11,10 +11,30 @@
 namespace stratagem::model {
 
 /// tf32 is how tensor cores take fp32 numbers: fp32 in memory, 10 bits of mantissa in products.
-enum class DataType : std::uint8_t { fp32, fp16, bf16, int8, int64, fp64, fp8, tf32 };
-/// Bytes of one element.
+/// Numbers of 8 and 4 bits are multiples of a scale: in fp8 of one for the whole tensor, otherwise
+/// of one for each block of a row.
+enum class DataType : std::uint8_t {
+  fp32,
+  fp16,
+  bf16,
+  int8,
+  int64,
+  fp64,
+  fp8,
+  fp8_blocks,
+  mxfp8,
+  nvfp4,
+  tf32
+};
+/// All of them, in the order in which messages list them.
+const std::vector<DataType>& data_types();
+/// Bytes of one element, with its share of the scale of its block.
 Bytes size_of(DataType);
 std::string to_text(DataType);
+/// Are its numbers multiples of a scale?
+bool is_scaled(DataType);
+/// Elements of a row that share a scale; 0 where the whole tensor does, or has none.
+std::int64_t block_of(DataType);
 
 enum class Role : std::uint8_t { input, parameter, activation, gradient, statistic, mask };
 

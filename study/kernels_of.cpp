@@ -17,9 +17,7 @@ namespace {
 cost::Profile stand_in() {
   cost::Profile profile;
   profile.name = "none";
-  for (const auto type :
-       {model::DataType::fp32, model::DataType::fp16, model::DataType::bf16, model::DataType::fp8,
-        model::DataType::tf32, model::DataType::fp64, model::DataType::int8}) {
+  for (const model::DataType type : model::data_types()) {
     profile.peak[model::to_text(type)] = {};
     profile.kernels.gemm[model::to_text(type)] = {};
   }

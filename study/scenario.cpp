@@ -226,7 +226,9 @@ cost::Precision read_precision(const Run& run, const JsonReader& name) {
 
 void read_training(Run& run, const JsonReader& training) {
   read_batch(run, training);
-  const cost::Precision precision = read_precision(run, training.at("precision"));
+  cost::Precision precision = read_precision(run, training.at("precision"));
+  cost::choose_copies(precision, run.cluster.design().compute_capability);
+  cost::choose_rules(run.stack, precision);
   const std::string optimizer = training.at("optimizer").one_of(names(cost::optimizers()));
   run.training = {precision, cost::optimizer_named(optimizer)};
 }

@@ -35,8 +35,7 @@ void OperatorTasks::run(std::span<const OperatorPart> group, bool recomputed) {
     task.name.append(task.name.empty() ? "" : " + ")
         .append(name_within(graph_, graph_.operators[op.id]));
     task.operations.push_back(operation(op));
-    task.synchronizations +=
-        kernels_of(c_.stack, stack_name(graph_.operators[op.id])).synchronizations;
+    task.synchronizations += kernels_of(c_.stack, graph_, graph_.operators[op.id]).synchronizations;
   }
   if (recomputed) task.name += " again";
   task.work = launched(kernel(group), group.front(), task.synchronizations == 0);
@@ -100,7 +99,7 @@ void OperatorTasks::hold_operands(Task& task, const OperatorPart& part) {
 /// A buffer that only this task uses, as the stack says.
 void OperatorTasks::add_temporary(Task& task, const OperatorPart& part) {
   const model::Operator& op = graph_.operators[part.id];
-  const Bytes each = kernels_of(c_.stack, stack_name(op)).temporary;
+  const Bytes each = kernels_of(c_.stack, graph_, op).temporary;
   if (each == Bytes{}) return;
   SlotName name = name_of(graph_, c_.facts, op.outputs[0]);
   name.name += ", temporary";
@@ -182,6 +181,8 @@ cost::Kernel OperatorTasks::kernel_alone(const OperatorPart& part) const {
         shape_of(operand_of(op.outputs[i], op.annotation->outputs[i]), part.leaves[i], c_.grid));
   cost::Kernel kernel =
       on_operands_of(kernel_of(graph_, op, inputs, outputs, c_.stack), graph_, op, c_.precision);
+  if (op.kind == model::OpKind::cast)
+    complete_cast(kernel, graph_, op, outputs.front(), c_.precision);
   if (op.pass == model::Pass::weight_gradient) {
     const model::Tensor& gradient = graph_.tensors[op.outputs[0]];
     hold_gradient(kernel, graph_, op,

@@ -1,6 +1,10 @@
 // Sizes copies of weights, and what products read of them.
 #include "lowering/stack/casts.hpp"
 
+#include <fmt/format.h>
+
+#include "base/input_error.hpp"
+#include "model/annotation.hpp"
 #include "model/cast_products.hpp"
 
 namespace stratagem::lowering {
@@ -8,6 +12,35 @@ namespace stratagem::lowering {
 bool needs_casts(const cost::Precision& precision) {
   return model::are_cast(precision.values, precision.products);
 }
+
+namespace {
+
+/// What a cast moves beyond reading once and writing one copy.
+void add_copies(cost::Kernel& kernel, Bytes read, Bytes copy, const cost::Precision& precision) {
+  kernel.traffic += (precision.copies - 1) * copy;
+  if (precision.largest_first) kernel.traffic += read;
+}
+
+/// What libraries want of an operand's size along its rows, and across them, on every rank. Source:
+/// Transformer Engine d0067d0d, pytorch/utils.py, assert_dim_for_fp8_exec, and the quantizers of
+/// pytorch/tensor, is_quantizable.
+void check_multiples(const std::vector<std::int64_t>& shape, bool experts, const std::string& name,
+                     model::DataType type) {
+  const std::int64_t block = model::block_of(type);
+  const std::int64_t along = block > 0 ? block : 16, across = block > 0 ? block : 8;
+  std::int64_t rows = 1;
+  for (const std::int64_t size : shape) rows *= size;
+  rows /= shape.back();
+  // Tokens of an expert are padded.
+  if (shape.back() % along == 0 && (experts || rows % across == 0)) return;
+  throw InputError("", "/training/precision",
+                   fmt::format("in {} operands of linear layers with rows of a multiple of {} "
+                               "numbers, and a multiple of {} rows, on every rank",
+                               model::to_text(type), along, across),
+                   fmt::format("{} rows of {} before {}", rows, shape.back(), name));
+}
+
+}  // namespace
 
 cost::Kernel on_operands_of(cost::Kernel kernel, const model::Graph& graph,
                             const model::Operator& op, const cost::Precision& precision) {
@@ -22,15 +55,29 @@ cost::Kernel on_operands_of(cost::Kernel kernel, const model::Graph& graph,
   return kernel;
 }
 
+void complete_cast(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
+                   const std::vector<std::int64_t>& shape, const cost::Precision& precision) {
+  const bool of_experts = model::dimension_of(op.annotation->outputs[0], "expert") >= 0;
+  const std::string reader = op.name.substr(0, op.name.size() - model::cast_suffix.size());
+  const model::DataType type = graph.tensors[op.outputs[0]].type;
+  if (model::is_scaled(type)) check_multiples(shape, of_experts, reader, type);
+  double elements = 1;
+  for (const std::int64_t size : shape) elements *= static_cast<double>(size);
+  add_copies(kernel, elements * model::size_of(graph.tensors[op.inputs[0]].type),
+             elements * model::size_of(type), precision);
+}
+
 Bytes copies_of(Bytes bytes, model::DataType type, const cost::Precision& precision) {
-  return 2 * (model::size_of(precision.products) / model::size_of(type)) * bytes;
+  return precision.copies * (model::size_of(precision.products) / model::size_of(type)) * bytes;
 }
 
 cost::Kernel cast_kernel(Bytes bytes, model::DataType type, const cost::Precision& precision) {
+  const Bytes copy = model::size_of(precision.products) / model::size_of(type) * bytes;
   cost::Kernel kernel;
   kernel.kind = cost::KernelKind::elementwise;
   kernel.type = type;
-  kernel.traffic = bytes + copies_of(bytes, type, precision);
+  kernel.traffic = bytes + copy;
+  add_copies(kernel, bytes, copy, precision);
   return kernel;
 }
 

@@ -2,6 +2,9 @@
 // activations, which are operators of the model (model/cast_products.hpp): copies of weights.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "cost/kernel.hpp"
 #include "cost/precision.hpp"
 #include "model/graph.hpp"
@@ -16,13 +19,17 @@ bool needs_casts(const cost::Precision& precision);
 cost::Kernel on_operands_of(cost::Kernel kernel, const model::Graph& graph,
                             const model::Operator& op, const cost::Precision& precision);
 
-/// Bytes of the copies of a weight of so many bytes, `type` before: two, since products read rows
-/// of both operands and each weight is an operand of two products. Transformer Engine keeps weights
-/// and their transposes from one first micro-batch to the next (pytorch/module/base.py, where
-/// weights are cached).
+/// Adds to a cast's kernel, which reads once and writes one copy of a result of the given local
+/// shape, what the precision's scales need: other copies, and reading for the largest value first.
+/// Throws InputError if the shape is not one that the format can have.
+void complete_cast(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
+                   const std::vector<std::int64_t>& shape, const cost::Precision& precision);
+
+/// Bytes of the copies of a weight of so many bytes, `type` before. Transformer Engine keeps them
+/// from one first micro-batch to the next (pytorch/module/base.py, where weights are cached).
 Bytes copies_of(Bytes bytes, model::DataType type, const cost::Precision& precision);
 
-/// Reads once and writes both copies.
+/// Reads a weight, and writes its copies.
 cost::Kernel cast_kernel(Bytes bytes, model::DataType type, const cost::Precision& precision);
 
 }  // namespace stratagem::lowering

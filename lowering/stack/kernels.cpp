@@ -5,9 +5,11 @@
 #include <map>
 #include <string>
 
+#include "base/pattern.hpp"
 #include "cost/attention.hpp"
 #include "cost/kernel_kind.hpp"
 #include "lowering/stack/extra_states.hpp"
+#include "lowering/stages/segment.hpp"
 #include "model/operator_kinds.hpp"
 
 namespace stratagem::lowering {
@@ -73,6 +75,15 @@ void choose_cores(cost::Kernel& kernel, const Shapes& inputs, const Shapes& outp
   } else {
     kernel.alignment = alignment;
   }
+}
+
+/// Of its first operand; below 0 if that is no tensor of experts.
+int dimension_of_experts(const model::Operator& op) {
+  return model::dimension_of(op.annotation->inputs[0], "expert");
+}
+
+int experts_here(const model::Operator& op, const Shapes& inputs) {
+  return static_cast<int>(inputs[0][dimension_of_experts(op)]);
 }
 
 /// Has each matrix of a batch, as experts have, a launch of its own?
@@ -169,9 +180,26 @@ cost::OperatorKernels kernels_of(const cost::Stack& stack, const std::string& na
   return cost::rule_about(stack, &cost::OperatorKernels::of, name);
 }
 
+cost::OperatorKernels kernels_of(const cost::Stack& stack, const model::Graph& graph,
+                                 const model::Operator& op) {
+  const std::string kind = stack_name(op);
+  const model::Operator& named = op.forward < 0 ? op : graph.operators[op.forward];
+  const cost::OperatorKernels* of_kind = nullptr;
+  for (const cost::Rule& rule : stack.rules) {
+    const auto* one = std::get_if<cost::OperatorKernels>(&rule);
+    if (one == nullptr || one->of != kind) continue;
+    const bool of_some = !one->named.empty() || one->each_expert;
+    if (of_some && (one->named.empty() || matches(name_within(graph, named), one->named)) &&
+        (!one->each_expert || dimension_of_experts(op) >= 0))
+      return *one;
+    if (!of_some && of_kind == nullptr) of_kind = one;
+  }
+  return of_kind == nullptr ? cost::OperatorKernels{} : *of_kind;
+}
+
 cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, const Shapes& inputs,
                        const Shapes& outputs, const cost::Stack& stack) {
-  const cost::OperatorKernels rule = kernels_of(stack, stack_name(op));
+  const cost::OperatorKernels rule = kernels_of(stack, graph, op);
   cost::Kernel kernel;
   kernel.kind = kernel_kind(op);
   kernel.type = graph.tensors[op.kind == OpKind::embedding ? op.outputs[0] : op.inputs[0]].type;
@@ -181,6 +209,7 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     kernel.pass = cost::KernelPass::gradient;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, rule);
   kernel.launches = op.kind == OpKind::identity ? 0 : rule.launches;
+  if (rule.each_expert) kernel.launches *= experts_here(op, inputs);
   if (rule.in_library) kernel.by = cost::LaunchedBy::library;
   kernel.slowdown = rule.slowdown;
   if (op.kind == OpKind::contraction) {

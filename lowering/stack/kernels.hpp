@@ -24,6 +24,10 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
 
 /// The stack's rule for a kind of operator; one launch and nothing besides where it has none.
 cost::OperatorKernels kernels_of(const cost::Stack& stack, const std::string& name);
+/// The rule for an operator: one about its name or about those on tensors of experts, if it is one
+/// of them, else the rule for its kind.
+cost::OperatorKernels kernels_of(const cost::Stack& stack, const model::Graph& graph,
+                                 const model::Operator& op);
 
 /// Adds to an operator's kernel the work of putting its gradient, of so many elements, where it is
 /// held: the framework adds it to what is there already (`adds`), or copies it there. If the

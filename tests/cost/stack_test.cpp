@@ -100,6 +100,50 @@ TEST_CASE("a rule takes the place of the base's about the same thing, and others
                     ContainsSubstring("variant.json: /rules/1: expected one rule about operator"));
 }
 
+TEST_CASE("a rule of some precisions holds with these and their variants, before others") {
+  const Folder folder;
+  static_cast<void>(folder.write("whole.json", whole));
+  const auto launches = [](cost::Stack stack, const char* precision) {
+    cost::choose_rules(stack, cost::precision_named(precision));
+    return cost::rule_about(stack, &cost::OperatorKernels::of, std::string("gelu")).launches;
+  };
+  const std::string rule = R"({ "operator": "gelu", "precisions": ["bf16", "mxfp8"],
+                                "launches": 7, "because": "so" })";
+  const cost::Stack stack = folder.over("whole", "\"rules\": [" + rule + "]");
+  CHECK(stack.rules == rules_of_whole());
+  for (const char* precision : {"bf16", "bf16-fp32-gradients", "mxfp8", "mxfp8-fp32-gradients"})
+    CHECK(launches(stack, precision) == 7);
+  for (const char* precision : {"fp16", "fp8", "nvfp4"}) CHECK(launches(stack, precision) == 2);
+  // One that a stack over it has of the same precisions takes its place.
+  static_cast<void>(folder.over("whole", "\"rules\": [" + rule + "]", "first"));
+  const cost::Stack second = folder.over("first", R"("rules": [{ "operator": "gelu",
+      "precisions": ["bf16", "mxfp8"], "launches": 9, "because": "so" }])");
+  CHECK(launches(second, "mxfp8") == 9);
+  CHECK(launches(second, "fp8") == 2);
+  CHECK_THROWS_AS(folder.rules(R"({ "operator": "gelu", "precisions": ["fp9"], "because": "so" })"),
+                  InputError);
+  CHECK_THROWS_AS(folder.rules(R"({ "operator": "gelu", "precisions": [], "because": "so" })"),
+                  InputError);
+}
+
+TEST_CASE("rules about some operators of a kind stand beside the rule about all") {
+  const Folder folder;
+  const auto rules = folder.rules(R"(
+      { "operator": "gelu", "named": "mlp.*", "launches": 7, "because": "so" },
+      { "operator": "gelu", "each_expert": true, "launches": 8, "because": "so" },
+      { "operator": "gelu", "launches": 9, "because": "so" })");
+  CHECK(std::ranges::count_if(rules, [](const Rule& rule) {
+          const auto* one = std::get_if<cost::OperatorKernels>(&rule);
+          return one != nullptr && one->of == "gelu";
+        }) == 3);
+  CHECK_THROWS_AS(folder.rules(R"({ "operator": "gelu", "named": "x", "because": "so" },
+                                  { "operator": "gelu", "named": "x", "because": "so" })"),
+                  InputError);
+  CHECK_THROWS_AS(
+      folder.rules(R"({ "operator": "optimizer_step", "named": "x", "because": "so" })"),
+      InputError);
+}
+
 TEST_CASE("what a base says can be taken back, all that a rule says or a part of it") {
   const Folder folder;
   const std::vector<Rule> left = {rules_of_whole()[1], rules_of_whole()[3]};

@@ -244,6 +244,8 @@ TEST_CASE("whatever precisions, optimizers and freed gradients make of a strateg
   stack.rules = {cost::Lifetime::gradients_until_step, cost::Lifetime::sent_until_gradients};
   model::GptConfig config = small_gpt;
   config.type = precision.values;
+  config.hidden *= 16;  // parts, too, are multiples of what fp8 wants
+  config.batch *= 8;
   model::Graph graph = model::cast_products(model::gpt(config), precision.products);
   model::hold_gradients_in(graph, precision.gradients);
   const cost::Training how = training(precision.name, "adam-8bit");

@@ -17,6 +17,20 @@ TEST_CASE("elements of every data type have the bytes of their formats") {
   }
 }
 
+TEST_CASE("numbers of few bits come with the scale of their block") {
+  // One fp32 for 128 numbers of 8 bits; one of 8 bits for 32 (OCP MX 1.0); of 8 bits for 16 numbers
+  // of 4 bits (NVFP4). A whole tensor's scale takes nothing.
+  const auto of_blocks = [](DataType type, std::int64_t blocks) {
+    return bytes({.name = "x", .shape = {blocks, block_of(type)}, .type = type});
+  };
+  CHECK(of_blocks(DataType::fp8_blocks, 3) == 3 * (128_B + 4_B));
+  CHECK(of_blocks(DataType::mxfp8, 3) == 3 * (32_B + 1_B));
+  CHECK(of_blocks(DataType::nvfp4, 3) == 3 * (8_B + 1_B));
+  CHECK(size_of(DataType::fp8) == 1_B);
+  for (const DataType type : data_types())
+    CHECK(is_scaled(type) == (type == DataType::fp8 || block_of(type) > 0));
+}
+
 TEST_CASE("a tensor without dimensions is one element") {
   CHECK(element_count({.name = "loss", .shape = {}}) == 1);
 }

@@ -224,7 +224,7 @@ TEST_CASE(
   CHECK(in_scenario("strategy", "schedule") == names(strategies::schedules()));
   CHECK(in_scenario("training", "precision") == names(cost::precisions()));
   CHECK(in_scenario("training", "optimizer") == names(cost::optimizers()));
-  CHECK(words(stack_schema, {"properties", "precisions", "items"}) == names(cost::precisions()));
+  CHECK(words(stack_schema, {"definitions", "precision"}) == names(cost::precisions()));
   const std::vector<std::string> provenances =
       words(stack_schema, {"definitions", "constant", "properties", "provenance"});
   for (const auto provenance : cost::provenances) {

@@ -157,7 +157,7 @@ TEST_CASE(
     CHECK(taken(1) == (a100 ? 544_MiB : 272_MiB));
     CHECK(taken(2) == (a100 ? 688_MiB : 344_MiB));
   }
-  CHECK(datasheets == 14);
+  CHECK(datasheets == 16);
 }
 
 TEST_CASE("the profile of our own kernels on an H100 is what the fit makes of what was measured") {
@@ -179,7 +179,8 @@ TEST_CASE(
         std::tuple{"h100-sxm5", 16 * 8 * 4.4 * 1_GBps},
         std::tuple{"h200-sxm5", 16 * 8 * 4.4 * 1_GBps},
         std::tuple{"b200-sxm", 16 * 8 * 4.4 * 1_GBps}, std::tuple{"gh200-96gb", 4 * 512_GBps},
-        std::tuple{"gb200", 36 * 512_GBps}}) {
+        std::tuple{"b300-sxm", 16 * 8 * 4.4 * 1_GBps}, std::tuple{"gb200", 36 * 512_GBps},
+        std::tuple{"gb300", 36 * 512_GBps}}) {
     INFO(name);
     const auto reached = cost::read_profile(profile_file(name)).host_memory_bandwidth;
     REQUIRE(reached.has_value());

@@ -79,8 +79,8 @@ TEST_CASE("servers have the drives that are known of them, and where nothing is 
     CHECK_FALSE(preset(name).drives->source.empty());
     CHECK_FALSE(preset(name).drives->provenance.empty());
   }
-  for (const char* name :
-       {"hgx-b200", "gb200-nvl72", "gb200-nvl64", "pcie-v100", "p3.16xlarge", "cpu-host"}) {
+  for (const char* name : {"hgx-b200", "hgx-b300", "gb200-nvl72", "gb200-nvl64", "gb300-nvl72",
+                           "gb300-nvl64", "pcie-v100", "p3.16xlarge", "cpu-host"}) {
     CHECK_FALSE(preset(name).drives);
     CHECK(capacity_of_drives(preset(name)) == Bytes{});
   }

@@ -9,7 +9,7 @@ namespace stratagem::topology::importers {
 
 /// NVLinks and PCIe: accelerator tables of stas00/ml-engineering 744d01e; P100 and the fewer links
 /// of A800, H800 (8 each: NV8 in nccl#933) from memory, and that H20 has all 18. Sockets: those of
-/// the presets DGX-1V, DGX A100, DGX H100 and HGX B200, so assumed for other servers.
+/// the presets DGX-1V, DGX A100, DGX H100 and HGX B200 and B300, so assumed for other servers.
 const std::vector<GpuGeneration>& gpu_generations() {
   using namespace parts;
   static const std::vector<GpuGeneration> table{
@@ -22,6 +22,7 @@ const std::vector<GpuGeneration>& gpu_generations() {
       {"h200", 90, 18, nvlink, pcie_5_x16, 192_GBps},
       {"h20", 90, 18, nvlink, pcie_5_x16, 192_GBps},
       {"b200", 100, 18, nvlink_5, pcie_5_x16, 240_GBps},
+      {"b300", 103, 18, nvlink_5, pcie_6_x16, 288_GBps},
   };
   return table;
 }
@@ -36,9 +37,7 @@ const GpuGeneration* generation_of(const std::string& gpu) {
 BytesPerSecond nvlink_of(int compute_capability) {
   const auto found =
       std::ranges::find(gpu_generations(), compute_capability, &GpuGeneration::compute_capability);
-  if (found != gpu_generations().end()) return found->nvlink;
-  // 10.3 (B300, GB300) has the links of 10.0: from memory.
-  return compute_capability / 10 == 10 ? parts::nvlink_5 : BytesPerSecond{};
+  return found == gpu_generations().end() ? BytesPerSecond{} : found->nvlink;
 }
 
 }  // namespace stratagem::topology::importers

@@ -114,6 +114,34 @@ TEST_CASE("layers that see all tokens have blocks of their own beside those with
   }
 }
 
+TEST_CASE("the rule for an operator's name, or for tensors of experts, goes before its kind's") {
+  model::LlamaConfig config = few_keys;
+  config.experts = {.count = 6, .per_token = 2};
+  const model::Graph graph = model::llama(config);
+  const auto launches = [&](std::vector<cost::Rule> rules, const std::string& name) {
+    cost::Stack stack = plain_stack();
+    stack.rules = std::move(rules);
+    const Program program = lower(plan_of(graph, R"({"data": 3, "expert": 3})"), stack);
+    return asked(block_of(program, 1, CellPass::forward), name).launches;
+  };
+  using Kernels = cost::OperatorKernels;
+  const std::vector<cost::Rule> rules = {
+      Kernels{.of = "rotary", .launches = 3}, Kernels{.of = "swiglu", .launches = 4},
+      Kernels{.of = "rotary", .named = "*_q", .launches = 5},
+      Kernels{.of = "rotary", .each_expert = true, .launches = 6},
+      Kernels{.of = "swiglu", .each_expert = true, .launches = 7}};
+  CHECK(launches(rules, "attention.rotary_q") == 5);
+  CHECK(launches(rules, "attention.rotary_k") == 3);  // on no tensor of experts
+  CHECK(launches(rules, "mlp.swiglu") == 7 * 2);      // two of six experts are here
+  const Kernels named{.of = "swiglu", .named = "mlp.*", .each_expert = true, .launches = 8};
+  CHECK(launches({named}, "mlp.swiglu") == 8 * 2);
+  // A gradient goes by the name of its operator.
+  cost::Stack stack = plain_stack();
+  stack.rules = {Kernels{.of = "swiglu.B", .named = "mlp.swiglu", .launches = 9}};
+  const Program program = lower(plan_of(graph, "{}"), stack);
+  CHECK(asked(block_of(program, 1, CellPass::backward), "mlp.swiglu").launches == 9);
+}
+
 TEST_CASE("products of experts are one launch, or one for each expert that is here") {
   model::LlamaConfig config = few_keys;
   config.experts = {.count = 6, .per_token = 2};

@@ -86,7 +86,7 @@ TEST_CASE("a cast is divided as the product that reads it") {
   const std::string tokens =
       no_attention + R"(, "*.mlp.fc1": "s", "*.mlp.fc1.bias_add": "s", "*.mlp.gelu": "s",
                         "*.mlp.fc2": "s", "*.mlp.fc2.bias_add": "s")";
-  const model::Graph cast = model::cast_products(model::gpt(small_gpt), model::DataType::fp8);
+  const model::Graph cast = model::cast_products(model::gpt(small_gpt), model::DataType::bf16);
   const Texts forward = transitions(tokens, CellPass::forward);
   CHECK(forward.size() == 1);  // behind the MLP
   CHECK(transitions(tokens, CellPass::forward, "", cast) == forward);

@@ -53,7 +53,7 @@ TEST_CASE("a layer has two all-reduces of b*s*h forward and two backward") {
 }
 
 TEST_CASE("an MLP is divided by columns and then by rows, however narrow it is") {
-  // Hidden 48, an MLP of 16: with gate and factor in one product or in two, in fp8 with casts
+  // Hidden 48, an MLP of 16: with gate and factor in one product or in two, in bf16 with casts
   // between, and with adapters beside its products.
   model::LlamaConfig fused{2, 48, 8, 4, 16, 20, 112, 12};
   model::LlamaConfig apart = fused;
@@ -62,7 +62,7 @@ TEST_CASE("an MLP is divided by columns and then by rows, however narrow it is")
     return weight.name.find(".mlp.") != weight.name.npos;
   };
   for (const model::Graph& plain : {model::llama(fused), model::llama(apart)}) {
-    for (const model::Graph& graph : {plain, model::cast_products(plain, model::DataType::fp8)}) {
+    for (const model::Graph& graph : {plain, model::cast_products(plain, model::DataType::bf16)}) {
       const Program program = lowered(graph, tensor(4)), whole = lowered(graph, tensor(1));
       check_all_reduces(block_of(program, 1, CellPass::forward), 2, activation);
       const auto held = [](const Program& one) {

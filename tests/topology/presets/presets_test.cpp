@@ -40,8 +40,8 @@ TEST_CASE("servers have the memory that their sources print, and none where ther
     INFO(name);
     CHECK(build(name, 1).design().host_memory == memory * 1_GiB);
   }
-  for (const char* name :
-       {"hgx-b200", "gb200-nvl72", "gb200-nvl64", "pcie-v100", "pcie-a100", "cpu-host"})
+  for (const char* name : {"hgx-b200", "hgx-b300", "gb200-nvl72", "gb200-nvl64", "gb300-nvl72",
+                           "gb300-nvl64", "pcie-v100", "pcie-a100", "cpu-host"})
     CHECK_FALSE(build(name, 1).design().host_memory);
 }
 
@@ -54,13 +54,14 @@ TEST_CASE("the presets are those of the field, with the profiles of their GPUs")
     CHECK_FALSE(preset.summary.empty());
   }
   CHECK(names == std::vector<std::string>{"dgx-1v", "dgx-2", "dgx-2h", "dgx-a100", "dgx-h100",
-                                          "dgx-h200", "hgx-b200", "gb200-nvl72", "gb200-nvl64",
-                                          "pcie-v100", "pcie-a100", "p3.16xlarge", "p3dn.24xlarge",
-                                          "cpu-host"});
+                                          "dgx-h200", "hgx-b200", "hgx-b300", "gb200-nvl72",
+                                          "gb200-nvl64", "gb300-nvl72", "gb300-nvl64", "pcie-v100",
+                                          "pcie-a100", "p3.16xlarge", "p3dn.24xlarge", "cpu-host"});
   CHECK(gpus == std::vector<std::string>{"v100-sxm2", "v100-sxm3", "v100-sxm3-450w",
                                          "a100-sxm4-80gb", "h100-sxm5", "h200-sxm5", "b200-sxm",
-                                         "gb200", "gb200", "v100-pcie", "a100-pcie-80gb",
-                                         "v100-sxm2", "v100-sxm2-32gb", "xeon-platinum-skylake"});
+                                         "b300-sxm", "gb200", "gb200", "gb300", "gb300",
+                                         "v100-pcie", "a100-pcie-80gb", "v100-sxm2",
+                                         "v100-sxm2-32gb", "xeon-platinum-skylake"});
 }
 
 TEST_CASE(
@@ -141,6 +142,9 @@ TEST_CASE("every GPU has the NVLinks of its datasheet") {
                              {"hgx-b200", 18, 1800_GBps},
                              {"gb200-nvl72", 18, 1800_GBps},
                              {"gb200-nvl64", 18, 1800_GBps},
+                             {"hgx-b300", 18, 1800_GBps},
+                             {"gb300-nvl72", 18, 1800_GBps},
+                             {"gb300-nvl64", 18, 1800_GBps},
                              {"p3.16xlarge", 6, 300_GBps},
                              {"p3dn.24xlarge", 6, 300_GBps}}) {
     INFO(name);
@@ -159,8 +163,8 @@ TEST_CASE("servers have the NVSwitches, GPUs and adapters of their datasheets") 
     std::size_t gpus, switches, nics;
     BytesPerSecond network;
   };
-  // Network of the server: 4 x 100 Gb/s = 50 GB/s; 8 x 100, 200, 400 Gb/s; a rack of 72 x 400 Gb/s;
-  // one interface of 25 and of 100 Gb/s.
+  // Network of the server: 4 x 100 Gb/s = 50 GB/s; 8 x 100, 200, 400, 800 Gb/s; a rack of 72 x 400
+  // or 800 Gb/s; one interface of 25 and of 100 Gb/s.
   for (const auto& [name, gpus, switches, nics, network] :
        std::vector<Expected>{{"dgx-1v", 8, 0, 4, 50_GBps},
                              {"dgx-2", 16, 12, 8, 100_GBps},
@@ -171,6 +175,9 @@ TEST_CASE("servers have the NVSwitches, GPUs and adapters of their datasheets") 
                              {"hgx-b200", 8, 2, 8, 400_GBps},
                              {"gb200-nvl72", 72, 18, 72, 3600_GBps},
                              {"gb200-nvl64", 64, 18, 64, 3200_GBps},
+                             {"hgx-b300", 8, 2, 8, 800_GBps},
+                             {"gb300-nvl72", 72, 18, 72, 7200_GBps},
+                             {"gb300-nvl64", 64, 18, 64, 6400_GBps},
                              {"pcie-v100", 8, 0, 2, 25_GBps},
                              {"pcie-a100", 8, 0, 2, 50_GBps},
                              {"p3.16xlarge", 8, 0, 1, 3.125_GBps},
@@ -181,6 +188,18 @@ TEST_CASE("servers have the NVSwitches, GPUs and adapters of their datasheets") 
     CHECK(all_of(cluster, VertexKind::nv_switch).size() == switches);
     CHECK(all_of(cluster, VertexKind::nic).size() == nics);
     CHECK(static_cast<double>(nics) * cluster.fabric().design().speed.port == network);
+  }
+}
+
+TEST_CASE("a B300 reaches its own adapter at the rate of PCIe 6.0, past no processor") {
+  for (const char* name : {"hgx-b300", "gb300-nvl72"}) {
+    INFO(name);
+    const Cluster cluster = build(name, 2);
+    for (const int gpu : {0, 7}) CHECK(cluster.nearest_nics(gpu) == std::vector{gpu});
+    const auto far = cluster.route(0, cluster.design().ranks());
+    CHECK(close(bottleneck(cluster, far), 100_GBps, 1e-12));  // of 121 over PCIe 6.0
+    CHECK_FALSE(kinds(cluster, far).contains(LinkKind::inter_socket));
+    CHECK_FALSE(kinds(cluster, far).contains(LinkKind::c2c));
   }
 }
 
