@@ -31,8 +31,12 @@ void check_kernels(const OperatorKernels& rule, const JsonReader& reader) {
   if (update && rule.in_library)
     reader.at("in_library").fail("no such key of " + rule.of, reader.at("in_library").dump());
   for (const char* key : {"named", "each_expert"}) {
-    if (update && reader.has(key)) reader.at(key).fail("no such key of " + rule.of);
+    if (!reader.has(key)) continue;
+    if (update) reader.at(key).fail("no such key of " + rule.of);
+    if (rule.kept_buffers > 0) reader.at(key).fail("no such key beside kept_buffers");
   }
+  if (rule.each_expert && rule.of.starts_with("contraction"))
+    reader.at("each_expert").fail("a rule grouped_products for products");
   if (rule.of != "optimizer_step" && reader.has("flat_shares"))
     reader.at("flat_shares").fail("no such key of " + rule.of, reader.at("flat_shares").dump());
   if (rule.of == "optimizer_step" && reader.has("extra_passes"))
@@ -53,13 +57,14 @@ RuleKind kernels() {
         "each micro-batch",
         must_be_there},
        {"named", &OperatorKernels::named, some_text(),
-        "only where the operator has such a name within its layer (`*` is any text); goes before a "
-        "rule about all",
+        "only where the operator has such a name within its layer (`*` is any text); counts before "
+        "a "
+        "rule about all of its kind",
         "any"},
        {"each_expert", &OperatorKernels::each_expert, flag(),
-        "only where it works on tensors of experts; launches are of each that is here; goes before "
-        "a rule about all"},
-       {"launches", &OperatorKernels::launches, whole(0),
+        "only where it works on tensors of experts, of each of which `launches` are; counts before "
+        "a rule about all of its kind"},
+       {"launches", &OperatorKernels::launches, whole(0, 10'000),
         "kernels; of a step with those of an optimizer in one pass"},
        {"extra_passes", &OperatorKernels::extra_passes, number(),
         "passes over the largest tensor beyond reading inputs and writing outputs once; of an "

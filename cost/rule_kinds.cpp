@@ -200,6 +200,18 @@ RuleKind shard_collectives() {
         "own"}});
 }
 
+RuleKind gathered_weights() {
+  return kind<GatheredWeights>(
+      {"what ranks gather that divide weights which products read in another type (ZeRO 3 with fp8 "
+       "and less); otherwise such plans are refused",
+       "bytes of gathers", "gathered weights"},
+      {{"gather_weights", itself<GatheredWeights>,
+        choice<GatheredWeights>(
+            {{"as products read them", GatheredWeights::as_products_read_them}}),
+        "copies in that type, one for each pass, of shards that are cast after the step",
+        must_be_there}});
+}
+
 RuleKind step_gathers() {
   return kind<StepGathers>(
       {"how ranks gather what each has stepped of weights that all keep (ZeRO 1 and 2); otherwise "
@@ -300,6 +312,7 @@ const std::vector<RuleKind>& rule_kinds() {
                                               pass_work(),
                                               communicators(),
                                               shard_collectives(),
+                                              gathered_weights(),
                                               step_gathers(),
                                               step_sums(),
                                               extra_states(),

@@ -63,8 +63,8 @@ inline OptionText of_precisions() {
                       "list of precisions",
                       {}};
   return {values, "precisions",
-          "the rule holds with these only, and with the same with gradients in fp32; it goes "
-          "before a rule about the same thing that holds with all",
+          "the rule holds with these only, and with the same with gradients in fp32; it counts "
+          "before a rule about the same that holds with all",
           "all"};
 }
 

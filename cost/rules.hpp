@@ -202,6 +202,13 @@ struct ShardCollectives {
   bool operator==(const ShardCollectives&) const = default;
 };
 
+/// What ranks gather that divide weights which products read in another type (ZeRO 3). Without a
+/// rule such plans are refused.
+enum class GatheredWeights : std::uint8_t {
+  as_products_read_them  ///< copies in that type, one for each pass, of shards that are cast after
+                         ///< the step
+};
+
 /// How a framework sends updated weights to all ranks, where every rank keeps whole weights and
 /// updates a share of them (ZeRO 1 and 2).
 struct StepGathers {
@@ -243,7 +250,7 @@ struct RandomStateCopies {
 using Rule = std::variant<OperatorKernels, Fusion, UnalignedBatches, GroupedProducts, CudaGraph,
                           PreferredAttention, CollectiveBeside, GatherInPieces, ScatterInPieces,
                           GatherBuffers, StageShares, HeldInputs, KeptOutputs, Lifetime, HostWaits,
-                          PassWork, Communicators, ShardCollectives, StepGathers, StepSums,
-                          ExtraState, RandomStateCopies>;
+                          PassWork, Communicators, ShardCollectives, GatheredWeights, StepGathers,
+                          StepSums, ExtraState, RandomStateCopies>;
 
 }  // namespace stratagem::cost

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <sstream>
 
 #include "base/json_reader.hpp"
@@ -88,6 +87,7 @@ std::vector<std::string> read_precisions(const JsonReader& rule) {
   if (!list) return names;
   for (const JsonReader& name : list->elements()) names.push_back(name.one_of(known_precisions()));
   if (names.empty()) list->fail("at least one precision", list->dump());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -133,31 +133,54 @@ void drop(const JsonReader& text, std::vector<WrittenRule>& rules) {
   if (dropped == 0 || what.keys().empty()) what.fail("what rules of the base say", what.dump());
 }
 
-/// What of a rule says where it holds, or with which precisions, of the keys that its kind has.
-std::string where_it_holds(const RuleKind& kind, const JsonReader& text) {
-  std::string where;
+/// What of a rule says which operators it is about, of the keys that its kind has.
+std::string which_operators(const RuleKind& kind, const JsonReader& text) {
+  std::string which;
   for (const OptionText& one : kind.keys) {
-    if (one.key != "named" && one.key != "each_expert" && one.key != "precisions") continue;
-    if (const auto found = text.find(one.key)) where += " " + found->dump();
+    if (one.key != "named" && one.key != "each_expert") continue;
+    const auto found = text.find(one.key);
+    if (found && found->dump() != "false") which += " " + one.key + " " + found->dump();
   }
-  return where;
+  return which;
 }
 
-/// Adds what a file says to the rules of its base, of which it first takes back what it drops.
+WrittenRule read_rule(const RuleKind& kind, const JsonReader& text) {
+  WrittenRule written{text, kind.name(), read_precisions(text), kind.read(text)};
+  for (std::size_t key = 0; key < kind.about; ++key)
+    written.about += " " + text.at(kind.keys[key].key).dump();
+  written.about += which_operators(kind, text);
+  return written;
+}
+
+/// Are both about the same, and hold with some precision both?
+bool contradict(const WrittenRule& one, const WrittenRule& other) {
+  if (one.about != other.about) return false;
+  if (one.precisions.empty() || other.precisions.empty()) return one.precisions == other.precisions;
+  return std::ranges::any_of(one.precisions, [&](const std::string& name) {
+    return std::ranges::any_of(other.precisions, [&](const std::string& base) {
+      return is_variant_of(precision_named(name), base) ||
+             is_variant_of(precision_named(base), name);
+    });
+  });
+}
+
+/// Adds what a file says to the rules of its base, of which it first takes back what it drops. Of
+/// rules about the same the later one counts; the base's goes where both hold with the same.
 void add_rules(const JsonReader& list, std::vector<WrittenRule>& rules) {
   for (const JsonReader& text : list.elements()) {
     if (!kind_of(text).read) drop(text, rules);
   }
-  std::set<std::string> own;
+  std::vector<WrittenRule> own;
   for (const JsonReader& text : list.elements()) {
     const RuleKind& kind = kind_of(text);
     if (!kind.read) continue;
-    WrittenRule written{text, kind.name(), read_precisions(text), kind.read(text)};
-    for (std::size_t key = 0; key < kind.about; ++key)
-      written.about += " " + text.at(kind.keys[key].key).dump();
-    written.about += where_it_holds(kind, text);
-    if (!own.insert(written.about).second) text.fail("one rule about " + written.about, "another");
-    const auto base = std::ranges::find(rules, written.about, &WrittenRule::about);
+    WrittenRule written = read_rule(kind, text);
+    if (std::ranges::any_of(own, [&](const auto& other) { return contradict(other, written); }))
+      text.fail("one rule about " + written.about, "another");
+    own.push_back(written);
+    const auto base = std::ranges::find_if(rules, [&](const WrittenRule& rule) {
+      return rule.about == written.about && rule.precisions == written.precisions;
+    });
     if (base == rules.end()) {
       rules.push_back(std::move(written));
     } else {
@@ -237,12 +260,10 @@ Stack read_stack(const std::string& file, const std::filesystem::path& library) 
 }
 
 void choose_rules(Stack& stack, const Precision& precision) {
-  std::vector<Rule> chosen;
   for (const Stack::OfPrecisions& one : stack.rules_of_precisions) {
     const auto holds = [&](const std::string& name) { return is_variant_of(precision, name); };
-    if (std::ranges::any_of(one.precisions, holds)) chosen.push_back(one.rule);
+    if (std::ranges::any_of(one.precisions, holds)) stack.rules.push_back(one.rule);
   }
-  stack.rules.insert(stack.rules.begin(), chosen.begin(), chosen.end());
   stack.rules_of_precisions.clear();
 }
 
@@ -252,7 +273,7 @@ bool says(const Stack& stack, const Rule& rule) {
 
 std::vector<std::string> preferred_attention(const Stack& stack) {
   const auto rules = rules_of<PreferredAttention>(stack);
-  return rules.empty() ? std::vector{std::string(usual_attention)} : rules.front().implementations;
+  return rules.empty() ? std::vector{std::string(usual_attention)} : rules.back().implementations;
 }
 
 Seconds kernel_time(const Kernel& kernel, const Profile& profile, const Stack& stack) {

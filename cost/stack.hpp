@@ -64,7 +64,8 @@ struct Stack {
   std::vector<OfPrecisions> rules_of_precisions = {};
 };
 
-/// Puts the rules that hold with this precision before those that hold with all.
+/// Puts the rules that hold with this precision behind those that hold with all: of rules about one
+/// thing the last one counts. Whoever reads a run does it, once (study/scenario.cpp).
 void choose_rules(Stack&, const Precision&);
 
 /// Does a stack say exactly this?
@@ -84,14 +85,14 @@ std::vector<Kind> rules_of(const Stack& stack) {
 template <typename Kind>
 Kind rule_of(const Stack& stack) {
   const std::vector<Kind> found = rules_of<Kind>(stack);
-  return found.empty() ? Kind{} : found.front();
+  return found.empty() ? Kind{} : found.back();
 }
 
 /// The rule of a kind that says `value` in `member`, likewise.
 template <typename Kind, typename Value>
 Kind rule_about(const Stack& stack, Value Kind::*member, const Value& value) {
-  for (const Rule& rule : stack.rules) {
-    const auto* one = std::get_if<Kind>(&rule);
+  for (auto rule = stack.rules.rbegin(); rule != stack.rules.rend(); ++rule) {
+    const auto* one = std::get_if<Kind>(&*rule);
     if (one != nullptr && one->*member == value) return *one;
   }
   return {};

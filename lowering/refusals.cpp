@@ -89,16 +89,22 @@ void refuse_gradient_buffers(const Plan& plan) {
   }
 }
 
-/// Copies of weights in another type are cast from whole weights once an iteration.
+/// Copies of weights in another type are cast once an iteration, from what a rank keeps.
 void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precision& precision) {
   if (!needs_casts(precision)) return;
-  const bool gathers = gathers_parameters(plan, stack) || gathers_before_first_use(plan);
+  const bool casts_shards = cost::says(stack, cost::GatheredWeights::as_products_read_them);
+  const bool ahead = gathers_before_first_use(plan);
+  const bool gathers = ahead || (gathers_parameters(plan, stack) && !casts_shards);
   const bool away = plan.place_of(What::parameters) != Place::device;
   if (!gathers && !away) return;
+  const std::string found = away    ? "weights on the host"
+                            : ahead ? "weights that are gathered before their first use"
+                                    : "weights that ranks divide, with a stack whose rules do not "
+                                      "say what is gathered (gather_weights)";
   throw InputError("", said(plan, {What::parameters}),
                    "weights that stay whole where linear layers multiply in " +
                        model::to_text(precision.products),
-                   away ? "weights on the host" : "weights that are gathered ahead of their use");
+                   found);
 }
 
 /// A rule of CUDA graphs acts somewhere.

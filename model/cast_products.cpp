@@ -116,12 +116,12 @@ bool multiplies_cast(const Graph& graph, const Operator& op) {
   return graph.tensors[forward.inputs[0]].type != graph.tensors[forward.outputs[0]].type;
 }
 
-std::set<TensorId> cast_parameters(const Graph& graph) {
-  std::set<TensorId> parameters;
+std::map<TensorId, DataType> cast_parameters(const Graph& graph) {
+  std::map<TensorId, DataType> parameters;
   for (const Operator& op : graph.operators) {
     if (op.pass != Pass::forward || !multiplies_cast(graph, op)) continue;
     for (const TensorId tensor : op.inputs) {
-      if (is_parameter(graph, tensor)) parameters.insert(tensor);
+      if (is_parameter(graph, tensor)) parameters.emplace(tensor, graph.tensors[op.inputs[0]].type);
     }
   }
   return parameters;

@@ -1,7 +1,7 @@
 // Linear layers that multiply in another type than weights and activations have.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string_view>
 
 #include "model/graph.hpp"
@@ -29,7 +29,7 @@ Graph cast_products(Graph graph, DataType type);
 /// Does an operator multiply cast operands, forward or backward?
 bool multiplies_cast(const Graph&, const Operator&);
 
-/// The parameters of which products read copies in another type.
-std::set<TensorId> cast_parameters(const Graph&);
+/// The parameters of which products read copies in another type, with that type.
+std::map<TensorId, DataType> cast_parameters(const Graph&);
 
 }  // namespace stratagem::model

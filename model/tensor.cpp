@@ -53,6 +53,13 @@ const std::vector<DataType>& data_types() {
 
 Bytes size_of(DataType type) { return row_of(type).size; }
 
+/// Squares of 128 x 128 numbers share a scale (DeepSeek-V3, section 3.3.2). NVFP4's scales of
+/// squares are stored for each row of them (Transformer Engine d0067d0d,
+/// pytorch/csrc/quantizer.cpp).
+Bytes size_in_weights(DataType type) {
+  return type == DataType::fp8_blocks ? 1_B + 4_B / (128 * 128) : size_of(type);
+}
+
 std::string to_text(DataType type) { return row_of(type).name; }
 
 bool is_scaled(DataType type) { return type == DataType::fp8 || row_of(type).block > 0; }

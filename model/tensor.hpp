@@ -30,6 +30,8 @@ enum class DataType : std::uint8_t {
 const std::vector<DataType>& data_types();
 /// Bytes of one element, with its share of the scale of its block.
 Bytes size_of(DataType);
+/// The same of a linear layer's weight, where blocks may be squares.
+Bytes size_in_weights(DataType);
 std::string to_text(DataType);
 /// Are its numbers multiples of a scale?
 bool is_scaled(DataType);

@@ -5,6 +5,7 @@
 
 #include "base/input_error.hpp"
 #include "lowering/blocks/waiting_gradients.hpp"
+#include "lowering/stack/casts.hpp"
 #include "lowering/stages/shards.hpp"
 
 namespace stratagem::lowering {
@@ -55,6 +56,8 @@ std::optional<int> BlockWeights::gathered(const SlotName& parameter, const Part&
   const auto [found, fresh] = whole_.try_emplace(parameter.id, -1);
   if (fresh) {
     found->second = block_.import(parameter, part, Category::gathered_parameters);
+    block_.slot(found->second).bytes =
+        read_scale(c_.graph, parameter.id, c_.facts.segment) * block_.slot(found->second).bytes;
     if (kept_for_passes(c_.plan)) block_.spare(found->second);
     lowered_.gathered.insert(parameter.tensor);
   }

@@ -69,7 +69,8 @@ Task& GatherTasks::add(const LocalHolding& local, const Division& from, const Di
     task.operations = {{.action = program::Action::convert}};
     found->second.ranks = ranks_along(local.grid, axes);
   }
-  std::get<Collective>(task.work).payload += to == nullptr ? local.bytes : to->bytes;
+  std::get<Collective>(task.work).payload +=
+      to == nullptr ? local.gathered_scale * local.bytes : to->bytes;
   program::Operation& gather = task.operations.front();
   gather.inputs.push_back({.layout = local.holding->layout, .shards = from.axes});
   gather.outputs.push_back({.layout = local.holding->layout});

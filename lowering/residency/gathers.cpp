@@ -44,10 +44,11 @@ void select_values(Task& task, int tensor, const LocalHolding& local, Operand fr
 /// A slot for a weight, or the part of it in which `division` leaves it.
 program::Slot slot_for(const std::string& name, int place, const LocalHolding& local,
                        const Division* division) {
-  program::Slot slot{.name = name,
-                     .tensor = place,
-                     .bytes = division == nullptr ? local.bytes : division->bytes,
-                     .category = Category::gathered_parameters};
+  program::Slot slot{
+      .name = name,
+      .tensor = place,
+      .bytes = local.gathered_scale * (division == nullptr ? local.bytes : division->bytes),
+      .category = Category::gathered_parameters};
   if (division == nullptr) slot.layout = local.holding->layout;
   return slot;
 }
@@ -190,7 +191,7 @@ void Gathers::leave(const SegmentRun& run, const std::vector<WeightLeaving>& lea
       const Division& part = local->between_passes;
       const int left = allocate(reshard, task, slot_for(name, place, *local, &part));
       kernel.launches = 1;
-      kernel.traffic += 2 * part.bytes;
+      kernel.traffic += 2 * local->gathered_scale * part.bytes;
       select_values(task, place, *local, {.slot = whole}, {.slot = left, .shards = part.axes});
     }
     reshard.tasks.push_back(std::move(task));

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/input_error.hpp"
 #include "model/annotation.hpp"
 #include "model/cast_products.hpp"
@@ -21,13 +23,14 @@ void add_copies(cost::Kernel& kernel, Bytes read, Bytes copy, const cost::Precis
   if (precision.largest_first) kernel.traffic += read;
 }
 
-/// What libraries want of an operand's size along its rows, and across them, on every rank. Source:
-/// Transformer Engine d0067d0d, pytorch/utils.py, assert_dim_for_fp8_exec, and the quantizers of
-/// pytorch/tensor, is_quantizable.
+/// What libraries want of an operand's size along its rows, and across them, on every rank.
+/// Source: Transformer Engine d0067d0d, pytorch/csrc/quantizer.cpp, MXFP8Quantizer and
+/// NVFP4Quantizer, whose blocks are whole, and pytorch/utils.py, assert_dim_for_fp8_exec.
 void check_multiples(const std::vector<std::int64_t>& shape, bool experts, const std::string& name,
                      model::DataType type) {
-  const std::int64_t block = model::block_of(type);
-  const std::int64_t along = block > 0 ? block : 16, across = block > 0 ? block : 8;
+  const bool whole_blocks = type == model::DataType::mxfp8 || type == model::DataType::nvfp4;
+  const std::int64_t along = whole_blocks ? model::block_of(type) : 16;
+  const std::int64_t across = whole_blocks ? model::block_of(type) : 8;
   std::int64_t rows = 1;
   for (const std::int64_t size : shape) rows *= size;
   rows /= shape.back();
@@ -51,7 +54,7 @@ cost::Kernel on_operands_of(cost::Kernel kernel, const model::Graph& graph,
   if (!model::multiplies_cast(graph, op) || op.pass == model::Pass::weight_gradient) return kernel;
   const auto parameter = static_cast<double>(kernel.k * kernel.n * kernel.batch);
   kernel.traffic -=
-      parameter * (model::size_of(precision.values) - model::size_of(precision.products));
+      parameter * (model::size_of(precision.values) - model::size_in_weights(precision.products));
   return kernel;
 }
 
@@ -67,12 +70,24 @@ void complete_cast(cost::Kernel& kernel, const model::Graph& graph, const model:
              elements * model::size_of(type), precision);
 }
 
+double read_scale(const model::Graph& graph, model::TensorId parameter, int segment) {
+  for (const model::OpId id : graph.segments[segment].forward) {
+    const model::Operator& op = graph.operators[id];
+    if (std::ranges::count(op.inputs, parameter) == 0 || !model::multiplies_cast(graph, op))
+      continue;
+    return model::size_in_weights(graph.tensors[op.inputs[0]].type) /
+           model::size_of(graph.tensors[parameter].type);
+  }
+  return 1;
+}
+
 Bytes copies_of(Bytes bytes, model::DataType type, const cost::Precision& precision) {
-  return precision.copies * (model::size_of(precision.products) / model::size_of(type)) * bytes;
+  return precision.copies * (model::size_in_weights(precision.products) / model::size_of(type)) *
+         bytes;
 }
 
 cost::Kernel cast_kernel(Bytes bytes, model::DataType type, const cost::Precision& precision) {
-  const Bytes copy = model::size_of(precision.products) / model::size_of(type) * bytes;
+  const Bytes copy = model::size_in_weights(precision.products) / model::size_of(type) * bytes;
   cost::Kernel kernel;
   kernel.kind = cost::KernelKind::elementwise;
   kernel.type = type;

@@ -25,6 +25,10 @@ cost::Kernel on_operands_of(cost::Kernel kernel, const model::Graph& graph,
 void complete_cast(cost::Kernel& kernel, const model::Graph& graph, const model::Operator& op,
                    const std::vector<std::int64_t>& shape, const cost::Precision& precision);
 
+/// Bytes of the copy of a parameter that a pass of a segment reads, over the parameter's own: 1 if
+/// it reads the parameter itself.
+double read_scale(const model::Graph& graph, model::TensorId parameter, int segment);
+
 /// Bytes of the copies of a weight of so many bytes, `type` before. Transformer Engine keeps them
 /// from one first micro-batch to the next (pytorch/module/base.py, where weights are cached).
 Bytes copies_of(Bytes bytes, model::DataType type, const cost::Precision& precision);

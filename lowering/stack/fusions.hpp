@@ -33,11 +33,9 @@ inline std::vector<std::size_t> fused_lengths(const model::Graph& graph, const c
 /// Whose kernel these operators run as, if they are fused: its place among them.
 inline std::size_t kernel_of_fused(const cost::Stack& stack,
                                    const std::vector<std::string>& kinds) {
-  for (const cost::Fusion& rule : cost::rules_of<cost::Fusion>(stack)) {
-    if (rule.kinds == kinds && !rule.kernel.empty())
-      return static_cast<std::size_t>(std::ranges::find(kinds, rule.kernel) - kinds.begin());
-  }
-  return kinds.size() - 1;
+  const std::string kernel = cost::rule_about(stack, &cost::Fusion::kinds, kinds).kernel;
+  if (kernel.empty()) return kinds.size() - 1;
+  return static_cast<std::size_t>(std::ranges::find(kinds, kernel) - kinds.begin());
 }
 
 }  // namespace stratagem::lowering

@@ -77,13 +77,9 @@ void choose_cores(cost::Kernel& kernel, const Shapes& inputs, const Shapes& outp
   }
 }
 
-/// Of its first operand; below 0 if that is no tensor of experts.
-int dimension_of_experts(const model::Operator& op) {
-  return model::dimension_of(op.annotation->inputs[0], "expert");
-}
-
-int experts_here(const model::Operator& op, const Shapes& inputs) {
-  return static_cast<int>(inputs[0][dimension_of_experts(op)]);
+/// Does it work on a tensor of experts: one whose first dimension they are?
+bool works_on_experts(const model::Operator& op) {
+  return model::dimension_of(op.annotation->inputs[0], "expert") == 0;
 }
 
 /// Has each matrix of a batch, as experts have, a launch of its own?
@@ -185,12 +181,12 @@ cost::OperatorKernels kernels_of(const cost::Stack& stack, const model::Graph& g
   const std::string kind = stack_name(op);
   const model::Operator& named = op.forward < 0 ? op : graph.operators[op.forward];
   const cost::OperatorKernels* of_kind = nullptr;
-  for (const cost::Rule& rule : stack.rules) {
-    const auto* one = std::get_if<cost::OperatorKernels>(&rule);
+  for (auto rule = stack.rules.rbegin(); rule != stack.rules.rend(); ++rule) {
+    const auto* one = std::get_if<cost::OperatorKernels>(&*rule);
     if (one == nullptr || one->of != kind) continue;
     const bool of_some = !one->named.empty() || one->each_expert;
     if (of_some && (one->named.empty() || matches(name_within(graph, named), one->named)) &&
-        (!one->each_expert || dimension_of_experts(op) >= 0))
+        (!one->each_expert || works_on_experts(op)))
       return *one;
     if (!of_some && of_kind == nullptr) of_kind = one;
   }
@@ -209,7 +205,7 @@ cost::Kernel kernel_of(const model::Graph& graph, const model::Operator& op, con
     kernel.pass = cost::KernelPass::gradient;
   kernel.traffic = bytes_moved(graph, op, inputs, outputs, rule);
   kernel.launches = op.kind == OpKind::identity ? 0 : rule.launches;
-  if (rule.each_expert) kernel.launches *= experts_here(op, inputs);
+  if (rule.each_expert) kernel.launches *= static_cast<int>(inputs[0][0]);
   if (rule.in_library) kernel.by = cost::LaunchedBy::library;
   kernel.slowdown = rule.slowdown;
   if (op.kind == OpKind::contraction) {

@@ -227,7 +227,7 @@ void add_parameter(std::vector<Resident>& residents, const SequenceContext& cont
                        .masks = own_part(context, device_class, local),
                        .versions = versions});
   if (!cast) return;
-  const Bytes copies = copies_of(local.bytes, tensor.type, context.training.precision);
+  const Bytes copies = copies_of(local.parameter.bytes, tensor.type, context.training.precision);
   residents.push_back({.category = Category::parameters, .bytes = versions * copies});
 }
 

@@ -1,7 +1,7 @@
 // Optimizer steps of one device class, and the buffers that live from iteration to iteration.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,7 +47,7 @@ class ParameterBuffers {
   const SequenceContext& c_;
   const SequenceDraft& draft_;
   int versions_;
-  std::set<model::TensorId> cast_;  ///< parameters with copies in another type
+  std::map<model::TensorId, model::DataType> cast_;  ///< parameters with copies in another type
 };
 
 }  // namespace stratagem::lowering

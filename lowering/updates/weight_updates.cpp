@@ -405,19 +405,20 @@ void WeightUpdates::gather_parameters(const ScheduledCell& last) {
   if (!block.tasks.empty()) draft_.add_call(c_.table.add(std::move(block)), -1, last);
 }
 
-/// Where linear layers multiply in another type, their weights are cast once an iteration.
+/// Where linear layers multiply in another type, what a rank keeps of their weights is cast once an
+/// iteration.
 void WeightUpdates::cast_parameters(const ScheduledCell& last) {
   const model::Graph& graph = c_.plan.graph();
   const cost::Precision& precision = c_.training.precision;
   Block block{.name = "cast parameters", .slots = {}, .tasks = {}};
-  for (const model::TensorId parameter : model::cast_parameters(graph)) {
+  for (const auto& [parameter, type] : model::cast_parameters(graph)) {
     const auto held = c_.parameters.on(device_class_).find(parameter);
     if (held == c_.parameters.on(device_class_).end() || graph.gradient_of[parameter] < 0) continue;
-    const Bytes bytes = held->second.bytes;
+    const Bytes bytes = held->second.parameter.bytes;
     const auto slot = static_cast<int>(block.slots.size());
     block.slots.push_back({graph.tensors[parameter].name, parameter, bytes, Category::parameters});
     Task task{};
-    task.name = graph.tensors[parameter].name + " to " + model::to_text(precision.products);
+    task.name = graph.tensors[parameter].name + " to " + model::to_text(type);
     task.reads = {slot};
     task.work = cast_kernel(bytes, graph.tensors[parameter].type, precision);
     block.tasks.push_back(std::move(task));

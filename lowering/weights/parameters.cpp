@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
+#include "lowering/stack/casts.hpp"
 #include "lowering/stages/shards.hpp"
 #include "placement/distribution.hpp"
 
@@ -164,6 +165,7 @@ Parameters::Parameters(const Plan& plan, const Stages& stages, const Blocks& blo
           if (const TensorId gradient = plan.graph().gradient_of[parameter]; gradient >= 0)
             local.gradient_scale =
                 model::size_of(plan.graph().tensors[gradient].type) / model::size_of(tensor.type);
+          local.gathered_scale = read_scale(plan.graph(), parameter, segment);
           const auto at = std::ranges::lower_bound(local.segments, segment);
           if (at == local.segments.end() || *at != segment) local.segments.insert(at, segment);
         }

@@ -39,7 +39,10 @@ struct LocalHolding {
   Division step;                    ///< what each device steps, and its states
   std::vector<std::int64_t> shape;  ///< of what each device has where it is whole
   double gradient_scale = 1;        ///< bytes of its gradient over its own
-  bool stays_whole = false;         ///< too small for the plan to divide the parameter itself
+  /// Bytes of what is gathered for a pass over its own: of a copy that products read in another
+  /// type, or 1.
+  double gathered_scale = 1;
+  bool stays_whole = false;  ///< too small for the plan to divide the parameter itself
 
   /// Does each device step only a part of what it has of the parameter?
   [[nodiscard]] bool steps_in_parts() const { return step.axes.size() > parameter.axes.size(); }

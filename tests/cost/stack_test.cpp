@@ -117,8 +117,19 @@ TEST_CASE("a rule of some precisions holds with these and their variants, before
   // One that a stack over it has of the same precisions takes its place.
   static_cast<void>(folder.over("whole", "\"rules\": [" + rule + "]", "first"));
   const cost::Stack second = folder.over("first", R"("rules": [{ "operator": "gelu",
-      "precisions": ["bf16", "mxfp8"], "launches": 9, "because": "so" }])");
+      "precisions": ["mxfp8", "bf16"], "launches": 9, "because": "so" }])",
+                                         "second");
   CHECK(launches(second, "mxfp8") == 9);
+  // One of some of them counts for these, in whatever order they stand.
+  const cost::Stack third = folder.over("second", R"("rules": [{ "operator": "gelu",
+      "precisions": ["mxfp8", "nvfp4"], "launches": 11, "because": "so" }])",
+                                        "third");
+  CHECK(launches(third, "mxfp8") == 11);
+  CHECK(launches(third, "nvfp4") == 11);
+  CHECK(launches(third, "bf16") == 9);
+  CHECK_THROWS_AS(folder.rules(rule + R"(, { "operator": "gelu",
+      "precisions": ["bf16-fp32-gradients"], "launches": 9, "because": "so" })"),
+                  InputError);
   CHECK(launches(second, "fp8") == 2);
   CHECK_THROWS_AS(folder.rules(R"({ "operator": "gelu", "precisions": ["fp9"], "because": "so" })"),
                   InputError);
@@ -139,9 +150,15 @@ TEST_CASE("rules about some operators of a kind stand beside the rule about all"
   CHECK_THROWS_AS(folder.rules(R"({ "operator": "gelu", "named": "x", "because": "so" },
                                   { "operator": "gelu", "named": "x", "because": "so" })"),
                   InputError);
-  CHECK_THROWS_AS(
-      folder.rules(R"({ "operator": "optimizer_step", "named": "x", "because": "so" })"),
-      InputError);
+  for (const char* rule :
+       {R"({ "operator": "optimizer_step", "named": "x", "because": "so" })",
+        R"({ "operator": "contraction", "each_expert": true, "because": "so" })",
+        R"({ "operator": "gelu", "named": "x", "kept_buffers": 2, "because": "so" })",
+        R"({ "operator": "gelu", "each_expert": false, "because": "so" },
+           { "operator": "gelu", "because": "so" })"}) {
+    INFO(rule);
+    CHECK_THROWS_AS(folder.rules(rule), InputError);
+  }
 }
 
 TEST_CASE("what a base says can be taken back, all that a rule says or a part of it") {

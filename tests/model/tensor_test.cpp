@@ -27,6 +27,8 @@ TEST_CASE("numbers of few bits come with the scale of their block") {
   CHECK(of_blocks(DataType::mxfp8, 3) == 3 * (32_B + 1_B));
   CHECK(of_blocks(DataType::nvfp4, 3) == 3 * (8_B + 1_B));
   CHECK(size_of(DataType::fp8) == 1_B);
+  // Of weights, squares of 128 x 128 have one.
+  CHECK(128 * 128 * size_in_weights(DataType::fp8_blocks) == 128 * 128_B + 4_B);
   for (const DataType type : data_types())
     CHECK(is_scaled(type) == (type == DataType::fp8 || block_of(type) > 0));
 }

@@ -14,6 +14,7 @@ using program::Block;
 using program::Call;
 using program::Category;
 using program::Program;
+using program::Slot;
 using program::Task;
 
 namespace {
@@ -90,14 +91,16 @@ TEST_CASE("casts read for the largest value where scales want it, and write what
     double reads;   ///< of 2 bytes
     double copies;  ///< that are written
     double size;    ///< of a number in a copy
+    double square;  ///< the same of a weight
   };
   // Hopper's tensor cores want transposed copies; Blackwell's want two where scales are of blocks.
-  for (const auto& [precision, capability, reads, copies, size] :
-       {Expected{"fp8", 90, 1, 2, 1}, Expected{"fp8", 100, 1, 1, 1}, Expected{"fp8", 120, 1, 2, 1},
-        Expected{"fp8-current", 90, 2, 2, 1}, Expected{"fp8-current", 103, 2, 1, 1},
-        Expected{"fp8-blocks", 90, 1, 2, 1 + 4.0 / 128},
-        Expected{"fp8-blocks", 100, 1, 2, 1 + 4.0 / 128},
-        Expected{"mxfp8", 100, 1, 2, 1 + 1.0 / 32}, Expected{"nvfp4", 100, 2, 2, 0.5 + 1.0 / 16}}) {
+  constexpr double row = 1 + 4.0 / 128, square = 1 + 4.0 / 128 / 128, mx = 1 + 1.0 / 32;
+  for (const auto& [precision, capability, reads, copies, size, of_weight] :
+       {Expected{"fp8", 90, 1, 2, 1, 1}, Expected{"fp8", 100, 1, 1, 1, 1},
+        Expected{"fp8", 120, 1, 2, 1, 1}, Expected{"fp8-current", 90, 2, 2, 1, 1},
+        Expected{"fp8-current", 103, 2, 1, 1, 1}, Expected{"fp8-blocks", 90, 1, 2, row, square},
+        Expected{"fp8-blocks", 100, 1, 2, row, square}, Expected{"mxfp8", 100, 1, 2, mx, mx},
+        Expected{"nvfp4", 100, 2, 2, 0.5 + 1.0 / 16, 0.5 + 1.0 / 16}}) {
     INFO(precision << " on " << capability);
     cost::Training of = training(precision);
     cost::choose_copies(of.precision, capability);
@@ -116,18 +119,18 @@ TEST_CASE("casts read for the largest value where scales want it, and write what
     CHECK(gradients == (1 + 1 + 3 + 4) * cast.traffic.value);
     // One copy is kept for the product of the weight's gradient.
     CHECK(kernel_named(forward, "mlp.fc1").traffic.value ==
-          size * (elements + 4 * 1024.0 * 1024) + 2 * 4 * elements);
+          size * elements + of_weight * 4 * 1024.0 * 1024 + 2 * 4 * elements);
     const double linear = 2 * 12.0 * 1024 * 1024;
     CHECK(held(program, Category::parameters) ==
           2 * static_cast<double>(model::parameter_count(even_gpt(of.precision))) +
-              copies * size * linear);
+              copies * of_weight * linear);
     for (const Call& call : program.sequences[0].calls) {
       const Block& block = program.blocks[call.block];
       if (block.name != "cast parameters") continue;
       double traffic = 0;
       for (const Task& task : block.tasks)
         traffic += std::get<cost::Kernel>(task.work).traffic.value;
-      CHECK(traffic == linear * (2 * reads + copies * size));
+      CHECK(traffic == linear * (2 * reads + copies * of_weight));
     }
   }
 }
@@ -261,10 +264,46 @@ TEST_CASE("weights of linear layers have two fp8 copies, cast anew once an itera
   CHECK(of_two("fp8") == of_two("bf16") + linear);
 }
 
-TEST_CASE("weights that ZeRO divides are refused where linear layers multiply in fp8") {
-  const model::Graph graph = even_gpt(cost::precision_named("fp8"));
-  CHECK_THAT(refusal([&] { lowered(graph, zero(3, 2), 1, training("fp8")); }),
+TEST_CASE("ranks that divide weights gather copies of shards in fewer bits, if the stack says so") {
+  const cost::Training how = training("mxfp8");
+  const model::Graph graph = even_gpt(how.precision);
+  CHECK_THAT(refusal([&] { lowered(graph, zero(3, 2), 1, how); }),
              StartsWith("/strategy/zero: expected weights that stay whole where linear layers"));
+  cost::Stack stack = plain_stack();
+  stack.rules = {cost::GatheredWeights::as_products_read_them};
+  const Program program = lower(plan_of(graph, zero(3, 4), 2), stack, how);
+  const model::Graph plain = even_gpt(cost::precision_named("bf16"));
+  const Program in_bf16 = lower(plan_of(plain, zero(3, 4), 2), plain_stack(), training("bf16"));
+  // All weights, forward and backward, for each of two micro-batches: matrices in 33/32 of a byte.
+  const double linear = 2 * 12.0 * 1024 * 1024;
+  constexpr double size = 33.0 / 32;
+  const auto gathered = [](const Program& one) {
+    double bytes = 0;
+    for (const Call& call : one.sequences[0].calls)
+      bytes += payload(one.blocks[call.block], cost::CollectiveKind::all_gather);
+    return bytes;
+  };
+  CHECK(gathered(in_bf16) - gathered(program) == 2 * 2 * linear * (2 - size));
+  // A quarter of the weights in bf16 and of both copies, which are cast from that quarter.
+  CHECK(held(program, Category::parameters) - held(in_bf16, Category::parameters) ==
+        2 * size * linear / 4);
+  double casts = 0;
+  for (const Call& call : program.sequences[0].calls) {
+    const Block& block = program.blocks[call.block];
+    if (block.name != "cast parameters") continue;
+    for (const Task& task : block.tasks) casts += std::get<cost::Kernel>(task.work).traffic.value;
+  }
+  CHECK(casts == linear / 4 * (2 + 2 * size));
+  // What is gathered for a pass is as large as what products read.
+  for (const Slot& slot : block_of(program, 1, CellPass::forward).slots) {
+    if (slot.category == Category::gathered_parameters && slot.name.ends_with("fc1.weight"))
+      CHECK(slot.bytes.value == 4 * 1024.0 * 1024 * size);
+  }
+  CHECK_THAT(refusal([&] {
+               lower(plan_of(graph, R"({"data": 2, "zero": 3, "offload": "parameters"})"), stack,
+                     how);
+             }),
+             ContainsSubstring("found weights on the host"));
 }
 
 }  // namespace stratagem::lowering::cast_test

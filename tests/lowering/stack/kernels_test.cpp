@@ -133,6 +133,9 @@ TEST_CASE("the rule for an operator's name, or for tensors of experts, goes befo
   CHECK(launches(rules, "attention.rotary_q") == 5);
   CHECK(launches(rules, "attention.rotary_k") == 3);  // on no tensor of experts
   CHECK(launches(rules, "mlp.swiglu") == 7 * 2);      // two of six experts are here
+  // A router's softmax is over experts, not on a tensor of experts.
+  CHECK(launches({Kernels{.of = "softmax", .each_expert = true, .launches = 9}},
+                 "mlp.router.softmax") == 1);
   const Kernels named{.of = "swiglu", .named = "mlp.*", .each_expert = true, .launches = 8};
   CHECK(launches({named}, "mlp.swiglu") == 8 * 2);
   // A gradient goes by the name of its operator.
