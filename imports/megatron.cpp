@@ -141,16 +141,31 @@ class Megatron {
   void read_degrees() {
     words_.copy("tensor-model-parallel-size", settings_.strategy, "tensor");
     words_.copy("pipeline-model-parallel-size", settings_.strategy, "pipeline");
-    words_.copy("context-parallel-size", settings_.strategy, "context");
+    read_context();
     if (words_.flag("sequence-parallel") &&
         words_.number("tensor-model-parallel-size").value_or(1) > 1)
       settings_.strategy.set("sequence_parallel", true);
-    if (words_.flag("use-tp-pp-dp-mapping")) settings_.strategy.set("rank_order", "tp-cp-pp-dp");
+    if (words_.flag("use-tp-pp-dp-mapping")) settings_.strategy.set("rank_order", "tp-sp-cp-pp-dp");
     const auto nodes = words_.number("nnodes");
     const auto each = words_.number("nproc-per-node");
     const auto world = words_.number("world-size");
     gpus_ = each ? nodes.value_or(1) * *each : world.value_or(0);
     if (gpus_ > 0) settings_.cluster.set("gpus", gpus_);
+  }
+
+  /// Ranks that divide the tokens gather keys and values, or exchange tokens for heads in
+  /// all-to-alls; of two levels neighbours do the latter.
+  void read_context() {
+    const auto ranks = words_.number("context-parallel-size");
+    const std::string how = words_.take("cp-comm-type").value_or("p2p");
+    const auto neighbours = words_.number("hierarchical-context-parallel-sizes");
+    if (!ranks) return;
+    const int exchanging = how == "a2a" ? *ranks : how == "a2a+p2p" ? neighbours.value_or(1) : 1;
+    if (*ranks % exchanging != 0)
+      return leave_out("hierarchical-context-parallel-sizes", "they do not divide the ranks");
+    if (exchanging > 1) settings_.strategy.set("ulysses", exchanging);
+    if (*ranks > exchanging || exchanging == 1)
+      settings_.strategy.set("context", *ranks / exchanging);
   }
 
   void read_pipeline() {

@@ -21,14 +21,16 @@ int group_size(const Conversion& step, const std::vector<int>& axis_sizes) {
   return n;
 }
 
-/// A division of one dimension by several axes must stay outer axis first: only the innermost of
-/// the axes that divide a dimension may stop dividing it, and only axes inner to all of those may
-/// begin to.
+/// Only the innermost of the axes that divide a dimension may stop dividing it, and what begins to
+/// becomes the innermost.
 bool keeps_order(const Layout& layout, const Conversion& step) {
-  for (int axis = step.axes.front() + 1; axis < static_cast<int>(layout.size()); ++axis) {
-    const int dim = layout[axis].dim;
-    const bool divides = dim >= 0 && (dim == step.from.dim || dim == step.to.dim);
-    if (divides && !std::ranges::binary_search(step.axes, axis)) return false;
+  for (int axis = 0; axis < static_cast<int>(layout.size()); ++axis) {
+    const AxisRole role = layout[axis];
+    if (role.dim < 0 || std::ranges::binary_search(step.axes, axis)) continue;
+    const auto is_within = [&](const AxisRole& other) {
+      return role.dim == other.dim && (role.inner || (axis > step.axes.front() && !other.inner));
+    };
+    if (is_within(step.from) || is_within(step.to)) return false;
   }
   return true;
 }
@@ -59,7 +61,8 @@ std::vector<Conversion> steps_from(const Layout& layout, const std::vector<std::
     const std::vector<int> axes = axes_of_one_role(layout, bits);
     if (axes.empty()) continue;
     for (int dim = AxisRole::partial; dim < static_cast<int>(shape.size()); ++dim) {
-      Conversion step{axes, layout[axes.front()], {dim}};
+      const bool inner = axes.size() == 1 && dim >= 0 && divided_after(layout, axes[0], dim);
+      Conversion step{axes, layout[axes.front()], {dim, inner}};
       if (!possible(layout, step)) continue;
       if (dim >= 0 && local_elements(after(layout, step), shape, axis_sizes) < 0) continue;
       steps.push_back(std::move(step));
@@ -103,15 +106,23 @@ double volume(cost::CollectiveKind kind, double elements, double n) {
   }
 }
 
+bool divided_after(const Layout& layout, int axis, int dim) {
+  return std::ranges::any_of(layout.begin() + axis + 1, layout.end(),
+                             [dim](const AxisRole& role) { return role.dim == dim; });
+}
+
 Mask mask_at(const Layout& layout, const std::vector<std::int64_t>& shape,
              const std::vector<int>& axis_sizes, const std::vector<int>& coordinates) {
   Mask mask = whole(shape);
-  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
-    const int dim = layout[axis].dim;
-    if (dim >= 0) {
-      mask = split(mask, dim, coordinates[axis], axis_sizes[axis]);
-    } else if (dim == AxisRole::partial) {
-      mask = split_value(mask, coordinates[axis], axis_sizes[axis]);
+  for (const bool inner : {false, true}) {
+    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+      const int dim = layout[axis].dim;
+      if (layout[axis].inner != inner) continue;
+      if (dim >= 0) {
+        mask = split(mask, dim, coordinates[axis], axis_sizes[axis]);
+      } else if (dim == AxisRole::partial) {
+        mask = split_value(mask, coordinates[axis], axis_sizes[axis]);
+      }
     }
   }
   return mask;

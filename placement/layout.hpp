@@ -19,13 +19,18 @@ namespace stratagem::placement {
 struct AxisRole {
   static constexpr int replica = -1;
   static constexpr int partial = -2;
-  int dim = replica;  ///< a dimension >= 0, or one of the two above
+  int dim = replica;   ///< a dimension >= 0, or one of the two above
+  bool inner = false;  ///< parts within those of all later axes that divide the dimension, too
   friend auto operator<=>(const AxisRole&, const AxisRole&) = default;
 };
 
-/// One role per axis of the grid. Where two axes divide one dimension, the earlier axis is the
-/// outer one.
+/// One role per axis of the grid. Where several axes divide one dimension, the earlier axis is the
+/// outer one; but one of them may be `inner`, which is then the innermost. No axis is `inner` that
+/// is the last to divide its dimension, so that equal distributions are equal layouts.
 using Layout = std::vector<AxisRole>;
+
+/// Does an axis after this one divide the dimension?
+bool divided_after(const Layout&, int axis, int dim);
 
 /// The mask that the device at `coordinates` sees.
 Mask mask_at(const Layout&, const std::vector<std::int64_t>& shape,

@@ -158,7 +158,8 @@ Json strategy_of(const JsonReader& record, const Ruling& ruling, const Degrees& 
   if (degrees.tensor > 1) json.set("tensor", degrees.tensor);
   const auto divided = plan.find("sp");
   if (divided && divided->boolean()) json.set("sequence_parallel", true);
-  if (degrees.context > 1) json.set("context", degrees.context);
+  const bool exchanges = first_word(plan, "cp_comm_type", "p2p") == "a2a";
+  if (degrees.context > 1) json.set(exchanges ? "ulysses" : "context", degrees.context);
   if (degrees.data > 1) json.set("data", degrees.data);
   if (const std::int64_t experts = whole(plan, "ep", 1); experts > 1) json.set("expert", experts);
   set_pipeline(json, record, ruling, degrees.pipeline);

@@ -119,8 +119,18 @@ Operand BlockDraft::write(Task& task, const SlotName& tensor, const Part& part, 
   return operand(tensor.tensor, slot, part);
 }
 
+void BlockDraft::wait_for_senders(Task& task, int slot) const {
+  for (int t = next() - 1; t > ready(slot); --t) {
+    const Task& sender = lowered_.block.tasks[t];
+    const bool elsewhere = transfers(sender.stream) && sender.stream != task.stream;
+    if (elsewhere && std::ranges::find(sender.reads, slot) != sender.reads.end())
+      task.waits.push_back(t);
+  }
+}
+
 Operand BlockDraft::overwrite(Task& task, TensorId tensor, const Part& from, const Part& to) {
   const int slot = slot_of(tensor, from);
+  wait_for_senders(task, slot);
   std::erase_if(held_[tensor], [&](const Held& held) { return held.slot == slot; });
   hold(tensor, to, slot);
   task.writes.push_back(slot);

@@ -28,7 +28,8 @@ std::string text_of(const std::map<int, Border>& borders) {
   std::string text;
   for (const auto& [place, border] : borders) {
     text += "@" + std::to_string(place) + "c" + std::to_string(static_cast<int>(border.category));
-    for (const placement::AxisRole& role : border.layout) text += "," + std::to_string(role.dim);
+    for (const placement::AxisRole& role : border.layout)
+      text += (role.inner ? ",inner " : ",") + std::to_string(role.dim);
     for (const std::optional<placement::Mask>& mask : border.masks) text += ";" + text_of(mask);
   }
   return text;

@@ -27,11 +27,15 @@ model::OpId forward_of(const Plan& plan, model::OpId op) {
   return forward >= 0 ? forward : op;
 }
 
-Layout layout_of(const std::vector<model::Term>& terms, const std::vector<std::string>& split) {
+Layout layout_of(const std::vector<model::Term>& terms, const std::vector<SplitAlong>& split) {
   Layout layout;
-  for (const std::string& dim : split) {
-    layout.push_back({dim.empty() ? AxisRole::replica
-                                  : std::max(model::dimension_of(terms, dim), AxisRole::replica)});
+  for (const SplitAlong& along : split) {
+    const int dim = along.dim.empty() ? -1 : model::dimension_of(terms, along.dim);
+    layout.push_back({std::max(dim, AxisRole::replica)});
+  }
+  for (int axis = 0; axis < static_cast<int>(split.size()); ++axis) {
+    AxisRole& role = layout[axis];
+    role.inner = split[axis].inner && role.dim >= 0 && divided_after(layout, axis, role.dim);
   }
   return layout;
 }
@@ -40,7 +44,7 @@ Layout layout_of(const std::vector<model::Term>& terms, const std::vector<std::s
 struct OperatorParts {
   std::vector<int> devices;            ///< by part
   std::vector<int> sizes;              ///< of the axes
-  std::vector<std::string> dims;       ///< that they divide; "" replicates
+  std::vector<SplitAlong> split;       ///< what they divide
   std::vector<std::int64_t> elements;  ///< of the dimension, as the forward operator sees it
 };
 
@@ -84,7 +88,7 @@ OperatorParts parts_of(const Plan& plan, model::OpId op, int copy) {
   Grid grid{placement.first_devices[copy], {}, {}};
   for (const std::size_t axis : order_of_axes(placement)) {
     grid.axes.push_back(placement.axes[axis]);
-    parts.dims.push_back(placement.dims[axis]);
+    parts.split.push_back({placement.dims[axis], placement.inner[axis]});
     parts.elements.push_back(strategies::size_of_dimension(plan.graph(), plan.graph().operators[id],
                                                            placement.dims[axis]));
   }
@@ -111,6 +115,16 @@ Mask divide(const Mask& mask, const model::Tensor& tensor, int dim, std::int64_t
   return split_unevenly(mask, static_cast<std::size_t>(dim), i, n, uneven ? unit : 1);
 }
 
+std::string text_of(const SplitAlong& along) { return along.dim + (along.inner ? " inner" : ""); }
+
+/// Axes whose parts are of the parts of others stand last.
+std::vector<std::size_t> outer_first(const std::vector<SplitAlong>& split) {
+  std::vector<std::size_t> order(split.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t axis) { return split[axis].inner; });
+  return order;
+}
+
 /// What a part sees of the i-th input or output. Parts of a reduction leave parts of the value.
 /// Throws InputError where the tensor has to divide evenly and does not.
 Mask mask_of(const Plan& plan, model::OpId id, std::size_t i, const OperatorParts& parts, int part,
@@ -121,10 +135,11 @@ Mask mask_of(const Plan& plan, model::OpId id, std::size_t i, const OperatorPart
   const bool uneven = !divides_evenly(plan, forward_of(plan, id));
   const std::vector<int> at = placement::coordinates_in(parts.sizes, part);
   Mask mask = placement::whole(tensor.shape);
-  for (std::size_t axis = 0; axis < at.size(); ++axis) {
-    if (parts.dims[axis].empty()) continue;
-    const int dim = model::dimension_of(terms, parts.dims[axis]);
-    if (output && model::is_reduction(*op.annotation, parts.dims[axis])) {
+  for (const std::size_t axis : outer_first(parts.split)) {
+    const std::string& split = parts.split[axis].dim;
+    if (split.empty()) continue;
+    const int dim = model::dimension_of(terms, split);
+    if (output && model::is_reduction(*op.annotation, split)) {
       mask = split_value(mask, at[axis], parts.sizes[axis]);
     } else if (dim >= 0) {
       mask = divide(mask, tensor, dim, parts.elements[axis], at[axis], parts.sizes[axis], uneven,
@@ -136,7 +151,7 @@ Mask mask_of(const Plan& plan, model::OpId id, std::size_t i, const OperatorPart
 
 Operands on_grid(const Plan& plan, const Grid& grid, model::OpId id) {
   const model::Operator& op = plan.graph().operators[id];
-  const std::vector<std::string> split = split_along(plan, grid, id);
+  const std::vector<SplitAlong> split = split_along(plan, grid, id);
   Operands operands;
   for (std::size_t i = 0; i < op.inputs.size(); ++i)
     operands.reads.push_back({{grid.first_device, {input_layout(op, i, split)}}});
@@ -185,27 +200,29 @@ std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, 
   return grid ? grid : Grid{};
 }
 
-std::vector<std::string> split_along(const Plan& plan, const Grid& grid, model::OpId op) {
+std::vector<SplitAlong> split_along(const Plan& plan, const Grid& grid, model::OpId op) {
   const Plan::Placement& placement = plan.placement(forward_of(plan, op));
-  std::vector<std::string> split;
+  std::vector<SplitAlong> split;
   for (const placement::Axis& axis : grid.axes) {
     const auto found = std::ranges::find(placement.axes, axis);
     expects(found != placement.axes.end(), "an operator stands on every axis of its grid");
-    split.push_back(axis.size > 1 ? placement.dims[found - placement.axes.begin()] : "");
+    const auto i = found - placement.axes.begin();
+    split.push_back(axis.size > 1 ? SplitAlong{placement.dims[i], placement.inner[i]}
+                                  : SplitAlong{});
   }
   return split;
 }
 
 Layout input_layout(const model::Operator& op, std::size_t i,
-                    const std::vector<std::string>& split) {
+                    const std::vector<SplitAlong>& split) {
   return layout_of(op.annotation->inputs[i], split);
 }
 
 Layout output_layout(const model::Operator& op, std::size_t i,
-                     const std::vector<std::string>& split) {
+                     const std::vector<SplitAlong>& split) {
   Layout layout = layout_of(op.annotation->outputs[i], split);
   for (std::size_t axis = 0; axis < split.size(); ++axis) {
-    if (model::is_reduction(*op.annotation, split[axis])) layout[axis] = {AxisRole::partial};
+    if (model::is_reduction(*op.annotation, split[axis].dim)) layout[axis] = {AxisRole::partial};
   }
   return layout;
 }
@@ -253,7 +270,8 @@ Distribution first_reading(const Plan& plan, const Grid& grid, int copy,
 std::string division_key(const Plan& plan, const Grid& grid, model::OpId op) {
   std::string key;
   if (grid.listed.empty()) {
-    for (const std::string& dim : split_along(plan, grid, op)) key.append(",").append(dim);
+    for (const SplitAlong& along : split_along(plan, grid, op))
+      key.append(",").append(text_of(along));
     return key;
   }
   for (int copy = 0; copy < plan.copies_of(op); ++copy) {
@@ -261,7 +279,7 @@ std::string division_key(const Plan& plan, const Grid& grid, model::OpId op) {
     key += "[";
     for (const int device : parts.devices) key += std::to_string(device) + " ";
     for (std::size_t axis = 0; axis < parts.sizes.size(); ++axis)
-      key += "/" + std::to_string(parts.sizes[axis]) + parts.dims[axis];
+      key += "/" + std::to_string(parts.sizes[axis]) + text_of(parts.split[axis]);
     key += "]";
   }
   return key;

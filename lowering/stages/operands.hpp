@@ -21,18 +21,24 @@ std::optional<placement::Grid> grid_of(const strategies::Plan& plan,
 std::vector<int> devices_of(const strategies::Plan& plan, const std::vector<int>& segments,
                             int copy);
 
-/// What an operator splits along every axis of its grid: an identifier of its annotation, or ""
-/// where it is replicated. An axis of one rank counts as replicated, since there is nobody to
-/// communicate with. A backward operator or optimizer step splits what its forward operator splits.
-std::vector<std::string> split_along(const strategies::Plan& plan, const placement::Grid& grid,
-                                     model::OpId op);
+/// What an operator splits along one axis of its grid: an identifier of its annotation, or "" where
+/// it is replicated; and whether these are parts of the parts that other axes make.
+struct SplitAlong {
+  std::string dim;
+  bool inner = false;
+};
+
+/// Along every axis. An axis of one rank counts as replicated, since there is nobody to communicate
+/// with. A backward operator or optimizer step splits what its forward operator splits.
+std::vector<SplitAlong> split_along(const strategies::Plan& plan, const placement::Grid& grid,
+                                    model::OpId op);
 
 /// The layout in which an operator reads its i-th input or leaves its i-th output. An output is
 /// partial along an axis that splits one of the operator's reductions.
 placement::Layout input_layout(const model::Operator& op, std::size_t i,
-                               const std::vector<std::string>& split);
+                               const std::vector<SplitAlong>& split);
 placement::Layout output_layout(const model::Operator& op, std::size_t i,
-                                const std::vector<std::string>& split);
+                                const std::vector<SplitAlong>& split);
 
 /// By input and by output; the entries of each are in the order of the operator's parts.
 struct Operands {

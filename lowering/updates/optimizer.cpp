@@ -74,7 +74,7 @@ void add_step(StepBlock& step, const model::Tensor& tensor, const std::string& p
   for (const Operand& operand : values.inputs) step.key += " " + std::to_string(operand.tensor);
   for (const Operand& operand : values.outputs) {
     for (const placement::AxisRole& role : operand.layout)
-      step.key += "," + std::to_string(role.dim);
+      step.key += (role.inner ? ",inner " : ",") + std::to_string(role.dim);
     for (const int axis : operand.shards) step.key += "/" + std::to_string(axis);
     for (const placement::Mask& mask : operand.masks) {
       for (const placement::Range& range : mask.ranges)

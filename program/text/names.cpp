@@ -149,8 +149,9 @@ std::string text_of_part(const placement::Layout& layout, const std::vector<int>
   for (std::size_t axis = 0; axis < layout.size(); ++axis) {
     const placement::AxisRole& role = layout[axis];
     if (role.dim == placement::AxisRole::replica) continue;
-    const std::string does =
-        role.dim == placement::AxisRole::partial ? "V" : std::to_string(role.dim);
+    const std::string does = role.dim == placement::AxisRole::partial
+                                 ? "V"
+                                 : std::to_string(role.dim) + (role.inner ? " inner" : "");
     roles += (roles.empty() ? "" : " ") + name_of_axis(grid, axis) + ":" + does;
   }
   std::string text = roles.empty() ? "" : " {" + roles + "}";

@@ -56,6 +56,13 @@ void divide_as_tensor_ranks(Plan& plan, const std::vector<model::OpId>& ops,
                             const placement::Axis& ranks, const Options& options);
 /// Does an operator divide the tokens where tensor parallelism would replicate it?
 bool divides_tokens(const model::Operator& op, const Options& options);
+/// Do several ranks have the same weights, as those that divide the batch or the tokens do?
+bool repeats_weights(const Options& options);
+/// Refuses models that have a product without a token dimension "s": every one of the ranks that
+/// divide the tokens would compute it whole. Throws InputError.
+void check_products(const model::Graph&, int ranks);
+/// How ranks that divide the tokens divide an operator: a replica on each where it has none.
+Split tokens_of(const model::Operator& op, int ranks);
 /// The dimension along which data parallelism divides an operator: "b", or "" where it has none.
 std::string batch_dimension(const Plan& plan, model::OpId op);
 

@@ -4,9 +4,7 @@
 #include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::strategies {
-namespace {
 
-/// A product without a token dimension would be computed as a whole by every rank.
 void check_products(const model::Graph& graph, int ranks) {
   const model::OpId whole = model::product_without(graph, "s");
   if (whole < 0) return;
@@ -17,6 +15,12 @@ void check_products(const model::Graph& graph, int ranks) {
       std::to_string(ranks) + ", of which every rank would compute all of " +
           graph.operators[whole].name);
 }
+
+Split tokens_of(const model::Operator& op, int ranks) {
+  return {.dim = model::may_split(*op.annotation, "s") ? "s" : "", .parts = ranks};
+}
+
+namespace {
 
 /// op-trans of every operator along the tokens "s". Attention reads keys and values of all tokens
 /// ("t"), so the lowering finds an all-gather of each in the forward pass; the backward pass
@@ -31,10 +35,8 @@ void divide_sequences(Plan& plan, const Options& options) {
   check_products(plan.graph(), options.context);
   const placement::Axis ranks{
       .name = "context", .size = options.context, .stride = stride_of(options, "cp")};
-  for (const model::OpId op : plan.operators()) {
-    const bool tokens = model::may_split(*plan.graph().operators[op].annotation, "s");
-    plan.assign(plan.trans(op, {.dim = tokens ? "s" : "", .parts = ranks.size}), ranks);
-  }
+  for (const model::OpId op : plan.operators())
+    plan.assign(plan.trans(op, tokens_of(plan.graph().operators[op], ranks.size)), ranks);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void check_offload(Options& options, const JsonReader& strategy) {
   const auto refuse = [&](bool wrong, const char* expected) {
     if (wrong) said(strategy.at("offload")).fail(expected);
   };
-  refuse(steps && (options.data > 1 || options.context > 1) && options.zero.stage == 0,
+  refuse(steps && repeats_weights(options) && options.zero.stage == 0,
          "zero beside it, so that ranks with the same weights share their steps");
   refuse(parameters && options.zero.stage != 3,
          "zero 3 beside parameters on the host, of which every rank fetches its share");

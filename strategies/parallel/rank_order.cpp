@@ -121,7 +121,8 @@ int devices_of(const Options& options) {
 Strategy rank_order() {
   return {{{"rank_order", own(&RankOrder::kinds), kinds_of_ranks(),
             "which ranks stand on neighbouring GPUs, innermost first, as Megatron-LM's `--order`: "
-            "tensor, context, axial, data (expert ranks innermost among them), pipeline; kinds "
+            "tensor, Ulysses (`sp`), context, axial, data (expert ranks innermost among them), "
+            "pipeline; kinds "
             "with one rank may be left out",
             "tp-cp-dap-dp-pp"}},
           [](Plan& /*plan*/, const Options& /*options*/) {},  // the others ask for strides

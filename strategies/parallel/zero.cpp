@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "strategies/parallel/all.hpp"
+#include "strategies/parallel/rank_order.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -28,6 +29,7 @@ void divide_weights(Plan& plan, const Options& options) {
   if (options.zero.after_forward > 1) axes.emplace_back("group");
   if (options.expert > 1) axes.emplace_back("expert");
   if (options.context > 1) axes.emplace_back("context");
+  if (size_of(options, "sp") > 1) axes.emplace_back("ulysses");
   const bool gathers = options.zero.stage == 3 && options.offload.parameters == HostPlace::none;
   if (axes.empty() && !gathers) return;
   plan.steps.divided = axes;
@@ -91,6 +93,10 @@ Format<int> after_forward() {
 
 }  // namespace
 
+bool repeats_weights(const Options& options) {
+  return options.data > 1 || options.context > 1 || size_of(options, "sp") > 1;
+}
+
 Strategy zero() {
   const auto stage = whole(0, 3);
   const OptionList<Zero> more = {
@@ -118,7 +124,7 @@ Strategy zero() {
                  "ZeRO: ranks that divide batch or tokens keep shards of optimizer states (1), "
                  "gradients (2), parameters (3)",
                  "0"}
-               .worth({0, 1, 2, 3}, [](const Options& o) { return o.data > 1 || o.context > 1; })},
+               .worth({0, 1, 2, 3}, &repeats_weights)},
           &divide_weights,
           &check_zero};
 }

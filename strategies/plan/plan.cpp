@@ -8,6 +8,17 @@
 #include "base/input_error.hpp"
 
 namespace stratagem::strategies {
+namespace {
+
+/// A dimension as errors name it: of those that the families call by a letter, with the keys of a
+/// model that say its size.
+std::string in_words(const std::string& dim) {
+  if (dim == "g") return "g (kv_heads, or heads)";
+  if (dim == "s") return "s (sequence)";
+  return dim;
+}
+
+}  // namespace
 
 Plan::Plan(const model::Graph& graph)
     : graph_(std::shared_ptr<const void>(), &graph),
@@ -104,12 +115,15 @@ Parts Plan::trans(model::OpId id, const Split& split) {
     }
     std::int64_t parts = split.parts;
     for (std::size_t i = 0; i < placement.dims.size(); ++i) {
-      if (placement.dims[i] == split.dim) parts *= placement.axes[i].size;
+      if (placement.dims[i] != split.dim) continue;
+      parts *= placement.axes[i].size;
+      if (split.inner && placement.inner[i])
+        throw InputError("", "", where + " to have inner parts along one axis alone", split.dim);
     }
     const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
     if (split.uneven ? size < parts : size % parts != 0) {
       throw InputError("", "",
-                       "dimension " + split.dim + " of " + where + " to divide into " +
+                       "dimension " + in_words(split.dim) + " of " + where + " to divide into " +
                            std::to_string(parts) + (split.uneven ? "" : " equal") + " parts",
                        std::to_string(size));
     }
@@ -117,6 +131,7 @@ Parts Plan::trans(model::OpId id, const Split& split) {
   placement.axes.push_back({"", split.parts, 0});
   placement.dims.push_back(split.dim);
   placement.uneven.push_back(split.uneven);
+  placement.inner.push_back(split.inner);
   return {id, static_cast<int>(placement.axes.size()) - 1};
 }
 

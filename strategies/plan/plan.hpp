@@ -27,6 +27,9 @@ struct Split {
   std::string dim;
   int parts = 1;
   bool uneven = false;  ///< the first parts may be larger by one
+  /// Of one dimension that several axes divide, the axis with the larger stride makes the outer
+  /// parts. Parts that are `inner` are within those of all other axes, whatever their strides.
+  bool inner = false;
 };
 
 /// The sub-operators that one op-trans made of every sub-operator there was before it.
@@ -131,7 +134,8 @@ class Plan {
   [[nodiscard]] std::vector<model::OpId> operators() const;
 
   /// op-trans. Throws InputError if the dimension does not exist, may not be split, has fewer
-  /// elements than parts, or does not divide evenly where it has to.
+  /// elements than parts, does not divide evenly where it has to, or has inner parts already where
+  /// these are to be inner.
   Parts trans(model::OpId op, const Split& split);
   /// op-assign of all parts: part i moves i places along the axis.
   void assign(const Parts& parts, const placement::Axis& axis);
@@ -198,6 +202,7 @@ class Plan {
     std::vector<placement::Axis> axes;
     std::vector<std::string> dims;
     std::vector<bool> uneven;              ///< by axis, see Split
+    std::vector<bool> inner;               ///< by axis, see Split
     std::vector<std::vector<int>> listed;  ///< by copy: the device of every part; empty: affine
   };
   [[nodiscard]] const Placement& placement(model::OpId forward_op) const {

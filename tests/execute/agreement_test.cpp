@@ -114,7 +114,9 @@ TEST_CASE("GPT under every kind of parallelism trains as on one device") {
       GENERATE(as<std::string>{}, R"({"data": 2})", R"({"data": 4})", R"({"tensor": 2})",
                R"({"tensor": 4})", R"({"tensor": 2, "sequence_parallel": true})",
                R"({"tensor": 2, "data": 2})", R"({"context": 2})", R"({"context": 2, "tensor": 2})",
-               R"({"context": 4})", R"({"data": 2, "overlap_gradients": true, "bucket": "1 KB"})"));
+               R"({"context": 4})", R"({"ulysses": 2})", R"({"ulysses": 2, "context": 2})",
+               R"({"ulysses": 2, "tensor": 2, "sequence_parallel": true})",
+               R"({"data": 2, "overlap_gradients": true, "bucket": "1 KB"})"));
 }
 
 TEST_CASE("a GPT with norms of queries and keys trains as on one device, whoever divides heads") {
@@ -262,7 +264,8 @@ TEST_CASE("models with fused attention train as on one device") {
       fused(llama),
       GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})",
                R"({"tensor": 2, "sequence_parallel": true})", R"({"context": 2})",
-               R"({"context": 4})", R"({"pipeline": 2, "schedule": "1f1b"})",
+               R"({"context": 4})", R"({"ulysses": 2, "data": 2, "zero": 3})",
+               R"({"pipeline": 2, "schedule": "1f1b"})",
                R"({"pipeline": 2, "schedule": "zb-h1", "tensor": 2})", R"({"recompute": "full"})",
                R"({"recompute": "selective"})", R"({"zero": 3, "data": 2})",
                R"({"coshard": {"attention": 2, "mlp": 2}})"));

@@ -50,6 +50,18 @@ TEST_CASE("Megatron-LM's recomputation, and ranks of context and tensors") {
   const JsonReader context = run_of({read_file(folder + "megatron_context.sh")}, {"gpus=8"});
   check(context, "strategy", R"({"data": 2, "tensor": 2, "pipeline": 1, "context": 2,
                                  "sequence_parallel": true})");
+  const auto exchanged = [&](const std::string& how) {
+    const std::string script = read_file(folder + "megatron_context.sh");
+    return run_of({script + " torchrun pretrain_gpt.py --context-parallel-size 8 " + how},
+                  {"gpus=16"})
+        .at("strategy");
+  };
+  CHECK(exchanged("--cp-comm-type a2a").at("ulysses").whole_number() == 8);
+  CHECK_FALSE(exchanged("--cp-comm-type a2a").has("context"));
+  const JsonReader levels =
+      exchanged("--cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 4");
+  CHECK(levels.at("ulysses").whole_number() == 2);
+  CHECK(levels.at("context").whole_number() == 4);
   // 50,257 entries as padded for two tensor ranks, to a multiple of 256.
   CHECK(context.at("model").at("vocabulary").whole_number() == 50432);
   CHECK_FALSE(context.at("model").at("dropout").boolean());

@@ -115,13 +115,15 @@ inline strategies::Plan random_plan(const model::Graph& graph, int devices, unsi
   std::iota(all.begin(), all.end(), 0);
   for (const model::OpId op : plan.operators()) {
     int parts = 1;
+    std::set<std::string> with_inner;
     for (std::size_t level = below(3); level > 0; --level) {
       const std::vector<std::string> dims = choices(graph.operators[op]);
       const std::string& dim = dims[below(dims.size())];
       const std::int64_t size = strategies::size_of_dimension(graph, graph.operators[op], dim);
       const int n = 1 + static_cast<int>(below(static_cast<std::size_t>(devices / parts)));
       if (!dim.empty() && n * parts > size) continue;
-      plan.trans(op, {.dim = dim, .parts = n, .uneven = true});
+      const bool inner = engine() % 2 == 0 && with_inner.insert(dim).second;
+      plan.trans(op, {.dim = dim, .parts = n, .uneven = true, .inner = inner});
       parts *= n;
     }
     for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[below(i)]);

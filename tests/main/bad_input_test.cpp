@@ -110,7 +110,8 @@ TEST_CASE("a refused run that was measured is told in a validation, and the othe
     const Ran ran = run(std::string("validate a.json --json out.json") + option, folder);
     CHECK(ran.exit == 1);
     CHECK(ran.err ==
-          "a.json: /runs/1/strategy: expected tensor x context x dap x data x pipeline = the "
+          "a.json: /runs/1/strategy: expected tensor x ulysses x context x dap x data x pipeline = "
+          "the "
           "cluster's 4 GPUs, found 6 (run \"four\")\n");
     CHECK_THAT(ran.out, ContainsSubstring("| a | iteration_time | 1 |"));
     CHECK_THAT(ran.out, ContainsSubstring("\nrefused:\n- four: a.json: /runs/1/strategy: "));
@@ -387,13 +388,15 @@ TEST_CASE("a measured or expected figure that nobody computes is refused, and th
 // ---- sizes that do not fit each other
 
 TEST_CASE("a product of degrees other than the number of GPUs is refused") {
-  refuses_runs(with(small_scenario(), "\"data\": 2", "\"data\": 3"), "/runs/1/strategy",
-               {"tensor x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"},
-               four_alone);
+  refuses_runs(
+      with(small_scenario(), "\"data\": 2", "\"data\": 3"), "/runs/1/strategy",
+      {"tensor x ulysses x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"},
+      four_alone);
   // Where data ranks follow from the others, no other key is to blame.
   refuses_runs(
       with(small_scenario(), "\"data\": 2", "\"pipeline\": 3, \"expert\": 2"), "/runs/1/strategy",
-      {"tensor x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"}, four_alone);
+      {"tensor x ulysses x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"},
+      four_alone);
 }
 
 TEST_CASE("more GPUs than the nodes have are refused") {

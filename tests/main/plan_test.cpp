@@ -122,7 +122,8 @@ TEST_CASE("a plan of the scenario's own hides the strategy of its defaults") {
   CHECK(ran.exit == 1);  // "four" has tensor and, from the defaults, data
   CHECK_THAT(
       ran.err,
-      StartsWith("a.json: /runs/1/strategy: expected tensor x context x dap x data x pipeline"));
+      StartsWith(
+          "a.json: /runs/1/strategy: expected tensor x ulysses x context x dap x data x pipeline"));
 }
 
 TEST_CASE("a model written as data gives the same report, and errors that say where it is wrong") {

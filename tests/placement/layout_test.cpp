@@ -37,21 +37,33 @@ std::vector<Sizes> devices(const Sizes& sizes) {
   return all;
 }
 
+/// Is the innermost of the axes that divide a dimension marked only if its place does not say it?
+bool is_written_as_agreed(const Layout& layout) {
+  for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+    if (!layout[axis].inner) continue;
+    const auto same = [&](const AxisRole& role) { return role.dim == layout[axis].dim; };
+    if (std::none_of(layout.begin() + static_cast<int>(axis) + 1, layout.end(), same)) return false;
+    if (std::ranges::count(layout, layout[axis]) > 1) return false;
+  }
+  return true;
+}
+
 /// All layouts of a matrix whose axes divide it evenly.
 std::vector<Layout> layouts(const Shape& shape, const Sizes& sizes) {
   std::vector<Layout> all{{}};
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
     std::vector<Layout> longer;
     for (const Layout& prefix : all) {
-      for (const AxisRole role : {R, V, rows, columns}) {
+      for (const AxisRole role : {R, V, rows, columns, inner_rows, inner_columns}) {
         longer.push_back(prefix);
         longer.back().push_back(role);
       }
     }
     all = longer;
   }
-  std::erase_if(all,
-                [&](const Layout& layout) { return local_elements(layout, shape, sizes) < 0; });
+  std::erase_if(all, [&](const Layout& layout) {
+    return !is_written_as_agreed(layout) || local_elements(layout, shape, sizes) < 0;
+  });
   return all;
 }
 
@@ -183,6 +195,7 @@ TEST_CASE("a matrix has 10 layouts on 4 devices and 20 on 8") {
   const auto count = [](const Sizes& sizes) {
     std::set<Layout> distinct;
     for (Layout layout : layouts({8, 8}, sizes)) {
+      for (AxisRole& role : layout) role.inner = false;
       std::ranges::sort(layout);
       distinct.insert(layout);
     }
@@ -248,6 +261,20 @@ TEST_CASE("where two axes divide one dimension the earlier is the outer one") {
         std::vector<Range>{{10, 12}, {0, 5}});
   CHECK(mask_at({rows, rows}, {12, 5}, {2, 3}, {1, 0}).ranges ==
         std::vector<Range>{{6, 8}, {0, 5}});
+}
+
+TEST_CASE("an inner axis is the innermost of those that divide its dimension") {
+  // 12 rows over 2 x 3 devices: device (1, 2) has the last sixth, but (1, 0) the second.
+  CHECK(mask_at({inner_rows, rows}, {12, 5}, {2, 3}, {1, 2}).ranges ==
+        std::vector<Range>{{10, 12}, {0, 5}});
+  CHECK(mask_at({inner_rows, rows}, {12, 5}, {2, 3}, {1, 0}).ranges ==
+        std::vector<Range>{{2, 4}, {0, 5}});
+  // Rows of all for columns of some, of which the other axis has parts already: one all-to-all.
+  const auto steps = convert({rows, columns}, {inner_columns, columns}, {12, 12}, {2, 3});
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].axes == std::vector<int>{0});
+  CHECK(steps[0].collective() == cost::CollectiveKind::all_to_all);
+  CHECK(convert({rows, columns}, {columns, columns}, {12, 12}, {2, 3}).size() > 1);
 }
 
 TEST_CASE("parts that do not come out even are refused") {

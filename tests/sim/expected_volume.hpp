@@ -40,7 +40,7 @@ class PassVolume {
   void run(const std::vector<model::OpId>& ops) {
     for (const model::OpId id : ops) {
       const model::Operator& op = graph_.operators[id];
-      const std::vector<std::string> split = lowering::split_along(plan_, grid_, id);
+      const std::vector<lowering::SplitAlong> split = lowering::split_along(plan_, grid_, id);
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         const model::Role role = graph_.tensors[op.inputs[i]].role;
         if (role != model::Role::input && role != model::Role::parameter)
@@ -95,7 +95,7 @@ class PassVolume {
                const std::vector<model::OpId>& readers) const {
     for (const model::OpId id : readers) {
       const model::Operator& op = graph_.operators[id];
-      const std::vector<std::string> split = lowering::split_along(plan_, grid_, id);
+      const std::vector<lowering::SplitAlong> split = lowering::split_along(plan_, grid_, id);
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (op.inputs[i] == tensor && lowering::input_layout(op, i, split) == layout) return true;
       }
@@ -280,13 +280,13 @@ class PlanVolume {
 
   /// 2(n-1)/n of the bytes, over all devices that have a part of the sum.
   double reduction(const model::Operator& op, model::OpId id, const placement::Grid& on) {
-    const std::vector<std::string> split = lowering::split_along(*random_.plan, on, id);
+    const std::vector<lowering::SplitAlong> split = lowering::split_along(*random_.plan, on, id);
     double n = 1;
     double bytes = model::bytes(random_.graph->tensors[op.outputs[0]]).value;
     for (std::size_t axis = 0; axis < split.size(); ++axis) {
       const double size = on.axes[axis].size;
-      if (model::is_reduction(*op.annotation, split[axis])) n *= size;
-      if (model::dimension_of(op.annotation->outputs[0], split[axis]) >= 0) bytes /= size;
+      if (model::is_reduction(*op.annotation, split[axis].dim)) n *= size;
+      if (model::dimension_of(op.annotation->outputs[0], split[axis].dim) >= 0) bytes /= size;
     }
     return 2 * (n - 1) / n * bytes;
   }

@@ -130,10 +130,13 @@ void each_operator(const RandomPlan& random, const Visit& visit) {
 inline void split_operators(RandomPlan& random) {
   each_operator(random, [&](model::OpId op, const RandomStage& stage) {
     std::vector<std::string> dims;
+    std::set<std::string> with_inner;
     for (const placement::Axis& axis : stage.axes) {
       dims.push_back(
           one_of(choices_of(*random.graph, random.graph->operators[op], dims, stage.axes)));
-      random.plan->assign(random.plan->trans(op, {dims.back(), axis.size}), axis);
+      const bool inner = pick(0, 2) == 0 && with_inner.insert(dims.back()).second;
+      random.plan->assign(
+          random.plan->trans(op, {.dim = dims.back(), .parts = axis.size, .inner = inner}), axis);
     }
     random.plan->assign(op, stage.first_device);
   });
@@ -243,7 +246,7 @@ inline std::string to_text(const RandomPlan& random) {
         for (std::size_t i = 0; i < placement.axes.size(); ++i) {
           text += " | " + (placement.dims[i].empty() ? "replicas" : placement.dims[i]) + " " +
                   std::to_string(placement.axes[i].size) + " stride " +
-                  std::to_string(placement.axes[i].stride);
+                  std::to_string(placement.axes[i].stride) + (placement.inner[i] ? " inner" : "");
         }
         text += "\n";
       }

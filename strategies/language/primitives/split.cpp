@@ -13,6 +13,7 @@ struct SplitAlong {
   std::string dim;
   int parts = 1;
   bool uneven = false;
+  bool inner = false;
   friend bool operator==(const SplitAlong&, const SplitAlong&) = default;
 };
 
@@ -25,12 +26,14 @@ std::string name_of(const Plan::Placement& placement, std::size_t axis) {
 
 }  // namespace
 
-/// A "dim" that is null or empty replicates; "uneven" lets parts differ by one.
+/// A "dim" that is null or empty replicates; "uneven" lets parts differ by one; "inner" makes parts
+/// of the parts that other axes make.
 void read_split(PlanBuilder& builder, const JsonReader& reader) {
   const JsonReader dim = reader.at("dim");
   Split split{.dim = dim.is_null() ? "" : dim.text(),
               .parts = static_cast<int>(reader.at("parts").between(1, 1'000'000))};
   if (const auto uneven = reader.find("uneven")) split.uneven = uneven->boolean();
+  if (const auto inner = reader.find("inner")) split.inner = inner->boolean();
   const std::string axis = reader.at("axis").text();
   if (axis.empty()) reader.at("axis").fail("a name");
   for (const model::OpId op : builder.operators(reader.at("op-trans")))
@@ -46,7 +49,7 @@ std::vector<Primitive> write_splits(const Plan& plan) {
     for (std::size_t i = 0; i < placement.axes.size(); ++i) {
       const placement::Axis& axis = placement.axes[i];
       const std::string name = name_of(placement, i);
-      groups.add({name, placement.dims[i], axis.size, placement.uneven[i]}, op);
+      groups.add({name, placement.dims[i], axis.size, placement.uneven[i], placement.inner[i]}, op);
       if (std::ranges::find(axes, name) == axes.end()) axes.push_back(name);
     }
   }
@@ -60,6 +63,7 @@ std::vector<Primitive> write_splits(const Plan& plan) {
       result.push_back(primitive("op-trans", selector,
                                  {dim, field("parts", split.parts), field("axis", split.axis)}));
       if (split.uneven) result.back().fields.push_back({"uneven", Json(true), "uneven"});
+      if (split.inner) result.back().fields.push_back({"inner", Json(true), "inner"});
     }
   }
   return result;

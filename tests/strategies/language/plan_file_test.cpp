@@ -130,6 +130,24 @@ TEST_CASE("uneven parts are kept in the plan and lowered") {
              ContainsSubstring("5 equal parts"));
 }
 
+TEST_CASE("inner parts are kept in the plan, and are of one axis for a dimension") {
+  const model::Graph graph = model::gpt(small_gpt);
+  const auto split = [](const std::string& axes) {
+    std::string text = R"~({"primitives": [)~";
+    for (const char axis : axes) {
+      const std::string name = std::string("\"axis\": \"") + axis + "\"";
+      text += R"~({"op-trans": "**", "dim": "b", "parts": 2, "inner": true, )~" + name +
+              R"~(}, {"op-assign": "**", "stride": 1, )~" + name + "}, ";
+    }
+    return text.substr(0, text.size() - 2) + "]}";
+  };
+  const Plan plan = plan_from(graph, split("x"));
+  CHECK(plan.placement(0).inner == std::vector{true});
+  CHECK_THAT(file_text(plan), ContainsSubstring("\"inner\": true"));
+  CHECK_THAT(refusal([&] { plan_from(graph, split("xy")); }),
+             ContainsSubstring("inner parts along one axis"));
+}
+
 TEST_CASE("every part may have a device of its own, and is written as it is read") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto text = [](const std::string& devices) {

@@ -153,6 +153,7 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
       {&untied, R"~({"pipeline": 2, "embedding": 1, "head": "all", "data": 3})~"},
       {&gpt, R"~({"tensor": 4, "sequence_parallel": true, "data": 2, "pipeline": 2})~"},
       {&gpt, R"~({"context": 2, "tensor": 2, "data": 3, "pipeline": 2})~"},
+      {&gpt, R"~({"ulysses": 2, "tensor": 2, "sequence_parallel": true, "pipeline": 2})~"},
       {&gpt, R"~({"tensor": 4, "operators": {"layers.*.mlp.*": "", "*.fc2": "n", "*norm": "s"}})~"},
       {&mixture, R"~({"data": 4, "expert": 2, "tensor": 2})~"},
       {&mixture, R"~({"data": 4, "expert": 4, "pipeline": 2, "recompute": "selective"})~"},
