@@ -1,6 +1,7 @@
 // Arguments of Megatron-LM's pretrain_gpt.py, pretrain_bert.py and pretrain_t5.py
 // (megatron/training/arguments.py), with torchrun's.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -153,19 +154,24 @@ class Megatron {
     if (gpus_ > 0) settings_.cluster.set("gpus", gpus_);
   }
 
-  /// Ranks that divide the tokens gather keys and values, or exchange tokens for heads in
-  /// all-to-alls; of two levels neighbours do the latter.
-  void read_context() {
-    const auto ranks = words_.number("context-parallel-size");
-    const std::string how = words_.take("cp-comm-type").value_or("p2p");
+  /// Of the ranks that divide the tokens, how many exchange tokens for heads in all-to-alls; the
+  /// others gather keys and values. Of two levels neighbours exchange.
+  int exchanging_ranks(int ranks) {
+    const std::string types = fmt::format("{}", fmt::join(words_.take_all("cp-comm-type"), " "));
     const auto neighbours = words_.number("hierarchical-context-parallel-sizes");
-    if (!ranks) return;
-    const int exchanging = how == "a2a" ? *ranks : how == "a2a+p2p" ? neighbours.value_or(1) : 1;
-    if (*ranks % exchanging != 0)
-      return leave_out("hierarchical-context-parallel-sizes", "they do not divide the ranks");
+    if (types.empty() || types == "p2p" || types == "all_gather") return 1;
+    if (types == "a2a") return ranks;
+    if (types == "a2a+p2p" && neighbours && ranks % *neighbours == 0) return *neighbours;
+    leave_out("cp-comm-type " + types,
+              "keys and values are gathered; \"ulysses\" says how many ranks exchange heads");
+    return 1;
+  }
+
+  void read_context() {
+    const int ranks = words_.number("context-parallel-size").value_or(1);
+    const int exchanging = exchanging_ranks(ranks);
     if (exchanging > 1) settings_.strategy.set("ulysses", exchanging);
-    if (*ranks > exchanging || exchanging == 1)
-      settings_.strategy.set("context", *ranks / exchanging);
+    if (ranks > exchanging) settings_.strategy.set("context", ranks / exchanging);
   }
 
   void read_pipeline() {

@@ -122,7 +122,7 @@ Operand BlockDraft::write(Task& task, const SlotName& tensor, const Part& part, 
 void BlockDraft::wait_for_senders(Task& task, int slot) const {
   for (int t = next() - 1; t > ready(slot); --t) {
     const Task& sender = lowered_.block.tasks[t];
-    const bool elsewhere = transfers(sender.stream) && sender.stream != task.stream;
+    const bool elsewhere = sender.stream != Stream::compute && sender.stream != task.stream;
     if (elsewhere && std::ranges::find(sender.reads, slot) != sender.reads.end())
       task.waits.push_back(t);
   }

@@ -124,7 +124,7 @@ Strategy rank_order() {
             "tensor, Ulysses (`sp`), context, axial, data (expert ranks innermost among them), "
             "pipeline; kinds "
             "with one rank may be left out",
-            "tp-cp-dap-dp-pp"}},
+            "tp-sp-cp-dap-dp-pp"}},
           [](Plan& /*plan*/, const Options& /*options*/) {},  // the others ask for strides
           &check_order};
 }

@@ -1,5 +1,7 @@
 // DeepSpeed-Ulysses: ranks divide the tokens of a sequence, and within attention the heads.
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "model/attention_core.hpp"
 #include "strategies/parallel/all.hpp"
@@ -21,28 +23,41 @@ std::set<model::OpId> attention_of(const model::Graph& graph) {
   return all;
 }
 
-/// Attention names its heads in the annotation, a Llama by the groups that share keys and values.
-Split heads_of(const model::Operator& op, int ranks) {
-  const bool grouped = !model::may_split(*op.annotation, "heads");
-  return {.dim = grouped ? "g" : "heads", .parts = ranks, .inner = true};
+/// Annotations name heads, a Llama's by the groups that share keys and values; "" has none.
+std::string heads_of(const model::Operator& op) {
+  for (const char* dim : {"heads", "g"}) {
+    if (model::may_split(*op.annotation, dim)) return dim;
+  }
+  return "";
+}
+
+/// Has it heads, but no tokens of the ranks' own? A prefix stands before all keys, and biases by
+/// distance are made of weights alone.
+bool has_heads_alone(const model::Graph& graph, const model::Operator& op) {
+  const bool of_weights = std::ranges::all_of(op.inputs, [&](model::TensorId input) {
+    return graph.tensors[input].role == model::Role::parameter;
+  });
+  return !heads_of(op).empty() && (of_weights || !model::may_split(*op.annotation, "s"));
 }
 
 /// op-trans of attention along the heads, each tensor rank's among themselves, of all other
 /// operators along the tokens. Where the two meet, the lowering finds an all-to-all of queries, of
 /// keys, of values and of the result, bsh/p elements on each of p ranks (of keys and values fewer
-/// where queries share them), and as many backward. No rank has all of the keys, but each needs a
-/// head of them. Source: Jacobs et al., DeepSpeed Ulysses, arXiv:2309.14509, section 3.
+/// where queries share them), and as many backward; the backward pass of fused attention reads the
+/// result, too, which is kept by tokens and exchanged once more. No rank has all heads of keys, but
+/// each needs one. Source: Jacobs et al., DeepSpeed Ulysses, arXiv:2309.14509, section 3.
 void divide_tokens_and_heads(Plan& plan, const Options& options) {
   const int size = size_of(options, "sp");
   if (size == 1) return;
   check_products(plan.graph(), size);
   const std::set<model::OpId> attention = attention_of(plan.graph());
   const placement::Axis ranks{.name = "ulysses", .size = size, .stride = stride_of(options, "sp")};
-  for (const model::OpId op : plan.operators()) {
-    const model::Operator& divided = plan.graph().operators[op];
-    plan.assign(
-        plan.trans(op, attention.contains(op) ? heads_of(divided, size) : tokens_of(divided, size)),
-        ranks);
+  for (const model::OpId id : plan.operators()) {
+    const model::Operator& op = plan.graph().operators[id];
+    const bool heads = attention.contains(id) || has_heads_alone(plan.graph(), op);
+    const Split split =
+        heads ? Split{.dim = heads_of(op), .parts = size, .inner = true} : tokens_of(op, size);
+    plan.assign(plan.trans(id, split), ranks);
   }
 }
 

@@ -10,11 +10,10 @@
 namespace stratagem::strategies {
 namespace {
 
-/// A dimension as errors name it: of those that the families call by a letter, with the keys of a
-/// model that say its size.
+/// A dimension as errors name it, with what the families mean by a letter.
 std::string in_words(const std::string& dim) {
   if (dim == "g") return "g (kv_heads, or heads)";
-  if (dim == "s") return "s (sequence)";
+  if (dim == "s") return "s (tokens)";
   return dim;
 }
 

@@ -363,10 +363,10 @@ TEST_CASE("prefixes of a frozen GPT train as on one device") {
       prefix_tuned_gpt(),
       GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})",
                R"({"tensor": 2, "sequence_parallel": true})", R"({"context": 2})",
-               R"({"data": 2, "tensor": 2})", R"({"pipeline": 2, "schedule": "gpipe"})",
-               R"({"pipeline": 2, "schedule": "1f1b"})", R"({"pipeline": 2, "schedule": "zb-h1"})",
-               R"({"zero": 1, "data": 2})", R"({"zero": 2, "data": 2})",
-               R"({"zero": 3, "data": 2})", R"({"recompute": "full"})",
+               R"({"ulysses": 2})", R"({"data": 2, "tensor": 2})",
+               R"({"pipeline": 2, "schedule": "gpipe"})", R"({"pipeline": 2, "schedule": "1f1b"})",
+               R"({"pipeline": 2, "schedule": "zb-h1"})", R"({"zero": 1, "data": 2})",
+               R"({"zero": 2, "data": 2})", R"({"zero": 3, "data": 2})", R"({"recompute": "full"})",
                R"({"recompute": "selective"})", R"({"coshard": {"attention": 2, "mlp": 2}})"));
 }
 

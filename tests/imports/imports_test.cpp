@@ -62,6 +62,9 @@ TEST_CASE("Megatron-LM's recomputation, and ranks of context and tensors") {
       exchanged("--cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 4");
   CHECK(levels.at("ulysses").whole_number() == 2);
   CHECK(levels.at("context").whole_number() == 4);
+  for (const std::string how : {"a2a+p2p --hierarchical-context-parallel-sizes 3 4", "a2a+p2p",
+                                "p2p a2a p2p a2a", "another"})
+    CHECK(exchanged("--cp-comm-type " + how).at("context").whole_number() == 8);
   // 50,257 entries as padded for two tensor ranks, to a multiple of 256.
   CHECK(context.at("model").at("vocabulary").whole_number() == 50432);
   CHECK_FALSE(context.at("model").at("dropout").boolean());

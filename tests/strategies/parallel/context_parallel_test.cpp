@@ -117,7 +117,7 @@ TEST_CASE("stages stand context ranks apart, too") {
 TEST_CASE("a sequence that does not divide over context ranks is refused") {
   const model::Graph graph = model::gpt(small_gpt);
   CHECK_THAT(lowering::refusal([&] { lowered(graph, strategy(3)); }),
-             StartsWith("test.json: /strategy/context: expected dimension s (sequence) of "));
+             StartsWith("test.json: /strategy/context: expected dimension s (tokens) of "));
 }
 
 }  // namespace stratagem::strategies::context_parallel_test

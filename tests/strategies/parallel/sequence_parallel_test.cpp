@@ -128,7 +128,7 @@ TEST_CASE("a model without tokens is refused") {
 TEST_CASE("a sequence that does not divide is refused") {
   const model::Graph graph = model::gpt(small_gpt);
   CHECK_THAT(lowering::refusal([&] { lowered(graph, strategy(8)); }),
-             StartsWith("test.json: /strategy/tensor: expected dimension s (sequence) of "));
+             StartsWith("test.json: /strategy/tensor: expected dimension s (tokens) of "));
 }
 
 }  // namespace stratagem::strategies::sequence_parallel_test

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "model/zoo/llama.hpp"
+#include "model/zoo/t5.hpp"
 #include "tests/catch.hpp"
 #include "tests/lowering/lowered.hpp"
 
@@ -59,6 +60,38 @@ TEST_CASE("queries that share keys exchange a share of keys and values") {
   // 8 heads of queries, 4 of keys and of values.
   CHECK(exchanged(program, CellPass::forward, {0, 1}) ==
         std::vector<Bytes>{states / 4, states / 4, states / 2, states / 2});
+}
+
+TEST_CASE("fused attention exchanges its result once more, for its backward pass") {
+  model::GptConfig config = small_gpt;
+  config.fused_attention = true;
+  const model::Graph graph = model::gpt(config);
+  const program::Program program = lowered(graph, R"({"ulysses": 2})");
+  CHECK(exchanged(program, CellPass::forward, {0, 1}) == std::vector<Bytes>(4, states / 2));
+  CHECK(exchanged(program, CellPass::backward, {0, 1}) == std::vector<Bytes>(5, states / 2));
+}
+
+TEST_CASE("what has heads and no tokens of its own is where its heads are") {
+  model::GptConfig config = small_gpt;
+  config.prefix = 4;
+  const model::Graph prefix = model::gpt(config);
+  CHECK(exchanged(lowered(prefix, R"({"ulysses": 2})"), CellPass::forward, {0, 1}) ==
+        std::vector<Bytes>(4, states / 2));
+  // Biases by distance, of 8 heads: no more is exchanged with them than without.
+  const auto of_t5 = [](std::int64_t buckets) {
+    const model::Graph graph = model::t5({.layers = 2,
+                                          .decoder_layers = 2,
+                                          .hidden = 48,
+                                          .heads = 8,
+                                          .intermediate = 96,
+                                          .sequence = 20,
+                                          .decoder_sequence = 20,
+                                          .vocabulary = 112,
+                                          .batch = 12,
+                                          .bias_buckets = buckets});
+    return exchanged(lowered(graph, R"({"ulysses": 2})"), CellPass::forward, {0, 1});
+  };
+  CHECK(of_t5(32) == of_t5(0));
 }
 
 TEST_CASE("each tensor rank's heads are exchanged among ranks that have the same of them") {
