@@ -58,8 +58,7 @@ RuleKind kernels() {
         must_be_there},
        {"named", &OperatorKernels::named, some_text(),
         "only where the operator has such a name within its layer (`*` is any text); counts before "
-        "a "
-        "rule about all of its kind",
+        "a rule about all of its kind",
         "any"},
        {"each_expert", &OperatorKernels::each_expert, flag(),
         "only where it works on tensors of experts, of each of which `launches` are; counts before "

@@ -118,7 +118,7 @@ class BlockDraft {
   [[nodiscard]] int next() const { return static_cast<int>(lowered_.block.tasks.size()); }
   void hold(model::TensorId tensor, const placement::Part& part, int slot);
   void wait_for(program::Task& task, int slot) const;
-  /// What other streams are sending of a slot must have left before it is overwritten.
+  /// Makes a task that overwrites a slot wait until other streams have sent what they read of it.
   void wait_for_senders(program::Task& task, int slot) const;
   void cut_products();
   void free_unused();

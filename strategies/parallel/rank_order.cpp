@@ -122,8 +122,7 @@ Strategy rank_order() {
   return {{{"rank_order", own(&RankOrder::kinds), kinds_of_ranks(),
             "which ranks stand on neighbouring GPUs, innermost first, as Megatron-LM's `--order`: "
             "tensor, Ulysses (`sp`), context, axial, data (expert ranks innermost among them), "
-            "pipeline; kinds "
-            "with one rank may be left out",
+            "pipeline; kinds with one rank may be left out",
             "tp-sp-cp-dap-dp-pp"}},
           [](Plan& /*plan*/, const Options& /*options*/) {},  // the others ask for strides
           &check_order};

@@ -31,8 +31,8 @@ std::string heads_of(const model::Operator& op) {
   return "";
 }
 
-/// Has it heads, but no tokens of the ranks' own? A prefix stands before all keys, and biases by
-/// distance are made of weights alone.
+/// Does an operator have heads, but no tokens that ranks divide? A prefix stands before the keys of
+/// all tokens, and biases by distance are made of weights alone.
 bool has_heads_alone(const model::Graph& graph, const model::Operator& op) {
   const bool of_weights = std::ranges::all_of(op.inputs, [&](model::TensorId input) {
     return graph.tensors[input].role == model::Role::parameter;
@@ -40,12 +40,12 @@ bool has_heads_alone(const model::Graph& graph, const model::Operator& op) {
   return !heads_of(op).empty() && (of_weights || !model::may_split(*op.annotation, "s"));
 }
 
-/// op-trans of attention along the heads, each tensor rank's among themselves, of all other
-/// operators along the tokens. Where the two meet, the lowering finds an all-to-all of queries, of
-/// keys, of values and of the result, bsh/p elements on each of p ranks (of keys and values fewer
-/// where queries share them), and as many backward; the backward pass of fused attention reads the
-/// result, too, which is kept by tokens and exchanged once more. No rank has all heads of keys, but
-/// each needs one. Source: Jacobs et al., DeepSpeed Ulysses, arXiv:2309.14509, section 3.
+/// op-trans of attention along the heads of each tensor rank, and of all other operators along the
+/// tokens. Where the two meet, the lowering finds all-to-alls: of queries, keys, values and the
+/// result, each of bsh/p elements on each of p ranks. Shared keys and values have fewer elements.
+/// The backward pass exchanges as much. That of fused attention also reads the result, which is
+/// kept by tokens and is exchanged once more. Every rank needs a head of keys of its own. Source:
+/// Jacobs et al., DeepSpeed Ulysses, arXiv:2309.14509, section 3.
 void divide_tokens_and_heads(Plan& plan, const Options& options) {
   const int size = size_of(options, "sp");
   if (size == 1) return;
