@@ -75,7 +75,7 @@ std::vector<std::string> known_precisions() {
 /// A rule as its file says it.
 struct WrittenRule {
   JsonReader text;
-  std::string about;                    ///< its kind, what it is about, and with which precisions
+  std::string about;                    ///< its kind, and what it is about
   std::vector<std::string> precisions;  ///< with which it holds; all if empty
   Rule rule;
 };
