@@ -15,6 +15,7 @@ enum class CollectiveKind : std::uint8_t {
   send,
   reduce,
   ring_exchange,  ///< every rank sends to the next one of a ring, over copy engines
+  ring_messages,  ///< the same as messages of NCCL
   to_host,        ///< of one GPU: a copy to pinned memory of its host
   from_host,      ///< and back
   to_drives,      ///< of one GPU's share: written from that memory to the server's drives
@@ -42,13 +43,14 @@ constexpr bool takes_multiprocessors(CollectiveKind kind) {
 /// Is it one step, in which ranks send directly to others? NCCL predicts no such collective.
 constexpr bool takes_one_step(CollectiveKind kind) {
   return kind == CollectiveKind::send || kind == CollectiveKind::all_to_all ||
-         kind == CollectiveKind::ring_exchange;
+         kind == CollectiveKind::ring_exchange || kind == CollectiveKind::ring_messages;
 }
 
 /// The kind whose measured times a collective takes (Profile: times): itself, or a send where every
 /// rank sends and receives once.
 constexpr CollectiveKind timed_as(CollectiveKind kind) {
-  return kind == CollectiveKind::ring_exchange ? CollectiveKind::send : kind;
+  const bool ring = kind == CollectiveKind::ring_exchange || kind == CollectiveKind::ring_messages;
+  return ring ? CollectiveKind::send : kind;
 }
 
 }  // namespace stratagem::cost

@@ -35,14 +35,15 @@ enum class LaunchedBy : std::uint8_t {
   replay      ///< a CUDA graph that was launched before has them.
 };
 
-/// A product that several streams compute in equal pieces, whose blocks run beside each other.
-struct PieceOfProduct {
-  /// How many. `flops`, `traffic` and the time of the kernel are a piece's; m, n and k are the
-  /// product's.
+/// A kernel that is one of several equal pieces on several streams, whose blocks run beside each
+/// other: together they leave multiprocessors as idle as one kernel would.
+struct PieceOnStreams {
+  /// How many. `flops`, `traffic` and the time of the kernel are a piece's. Of a product m, n and k
+  /// are those of the whole, of attention those of the piece.
   int of = 1;
   /// Multiprocessors on which the product does not run, since a collective beside it has them.
   int spared = 0;
-  friend auto operator<=>(const PieceOfProduct&, const PieceOfProduct&) = default;
+  friend auto operator<=>(const PieceOnStreams&, const PieceOnStreams&) = default;
 };
 
 /// One logical operation on one device, as `launches` kernels in a row.
@@ -64,7 +65,7 @@ struct Kernel {
   /// Of a product in 16 bits: bytes at whose multiples all rows of operands and result begin, if
   /// these are fewer than 16; else 0.
   int alignment = 0;
-  PieceOfProduct piece = {};
+  PieceOnStreams piece = {};
   SeenKeys seen = {};  ///< of fused attention
 
   friend auto operator<=>(const Kernel&, const Kernel&) = default;

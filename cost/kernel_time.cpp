@@ -25,7 +25,7 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile,
     throw InputError("profile " + profile.name, "/peak/" + model::to_text(kernel.type),
                      "a data type that this GPU has constants for", "");
   }
-  const AttentionShape shape{.heads = static_cast<double>(kernel.batch),
+  const AttentionShape shape{.heads = static_cast<double>(kernel.batch * kernel.piece.of),
                              .queries = static_cast<double>(kernel.m),
                              .keys = static_cast<double>(kernel.n),
                              .causal = !kernel.seen.all,

@@ -208,6 +208,7 @@ double ring_factor(CollectiveKind kind, double n) {
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
     case CollectiveKind::ring_exchange:
+    case CollectiveKind::ring_messages:
       return 1;
     default:
       return (n - 1) / n;

@@ -55,6 +55,12 @@ bool is_piece(const Task& task) {
   return kernel != nullptr && kernel->kind == cost::KernelKind::gemm && task.operations.empty();
 }
 
+/// Is it a message of keys and values, beside a part of attention?
+bool is_ring_message(const Task& task) {
+  const auto* one = std::get_if<program::Collective>(&task.work);
+  return one != nullptr && one->kind == cost::CollectiveKind::ring_messages;
+}
+
 /// Is it of a stage of which every device has parts of its own?
 bool differs_by_device(const program::Operation& operation) {
   const auto own = [](const program::Operand& operand) { return !operand.masks.empty(); };
@@ -74,6 +80,11 @@ bool sends_masks(const program::Program& program, const model::Graph& graph,
 std::string refusal_of_tasks(const program::Program& program, const model::Graph& graph,
                              const program::StoredCall& call, Backend backend) {
   const program::Block& block = program.blocks[call.block];
+  if (const auto ring = std::ranges::find_if(block.tasks, &is_ring_message);
+      ring != block.tasks.end()) {
+    return "attention in a ring (task " + ring->name +
+           "); with \"context_exchange\": \"gather\" it runs";
+  }
   for (const Task& task : block.tasks) {
     if (is_piece(task))
       return "products in pieces, beside their collectives (task " + task.name + ")";

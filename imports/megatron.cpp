@@ -155,23 +155,26 @@ class Megatron {
   }
 
   /// Of the ranks that divide the tokens, how many exchange tokens for heads in all-to-alls; the
-  /// others gather keys and values. Of two levels neighbours exchange.
-  int exchanging_ranks(int ranks) {
-    const std::string types = fmt::format("{}", fmt::join(words_.take_all("cp-comm-type"), " "));
+  /// others pass keys and values around a ring. Of two levels neighbours exchange.
+  int exchanging_ranks(const std::string& types, int ranks) {
     const auto neighbours = words_.number("hierarchical-context-parallel-sizes");
     if (types.empty() || types == "p2p" || types == "all_gather") return 1;
     if (types == "a2a") return ranks;
     if (types == "a2a+p2p" && neighbours && ranks % *neighbours == 0) return *neighbours;
     leave_out("cp-comm-type " + types,
-              "keys and values are gathered; \"ulysses\" says how many ranks exchange heads");
+              "in all layers keys and values pass around a ring; \"ulysses\" says how many ranks "
+              "exchange heads");
     return 1;
   }
 
   void read_context() {
     const int ranks = words_.number("context-parallel-size").value_or(1);
-    const int exchanging = exchanging_ranks(ranks);
+    const std::string types = fmt::format("{}", fmt::join(words_.take_all("cp-comm-type"), " "));
+    const int exchanging = exchanging_ranks(types, ranks);
     if (exchanging > 1) settings_.strategy.set("ulysses", exchanging);
-    if (ranks > exchanging) settings_.strategy.set("context", ranks / exchanging);
+    if (ranks <= exchanging) return;
+    settings_.strategy.set("context", ranks / exchanging);
+    if (types != "all_gather") settings_.strategy.set("context_exchange", "ring");
   }
 
   void read_pipeline() {

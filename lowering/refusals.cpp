@@ -169,6 +169,14 @@ void refuse_slices(const Plan& plan, const Stages& stages) {
     expect_axes(stages, stage, plan.said.slices, "");
 }
 
+void refuse_rings(const Plan& plan, const Stages& stages) {
+  for (const model::OpId op : plan.operators()) {
+    if (plan.placement(op).ring.empty()) continue;
+    expect_axes(stages, stages.of(plan.graph().operators[op].segment), plan.said.rings,
+                " where attention runs in a ring");
+  }
+}
+
 /// A shard is a run of elements, which has neither rows nor columns.
 void refuse_factored_states(const Plan& plan, const Stages& stages, const Parameters& parameters,
                             const cost::Training& training) {
@@ -220,6 +228,7 @@ void refuse_steps_on_host(const Plan& plan, const Parameters& parameters) {
 void refuse_before_blocks(const Plan& plan, const Stages& stages, const cost::Stack& stack,
                           const cost::Precision& precision) {
   refuse_slices(plan, stages);
+  refuse_rings(plan, stages);
   refuse_other_axes(plan);
   refuse_shards(plan, stages, stack);
   refuse_gradient_buffers(plan);

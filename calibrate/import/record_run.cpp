@@ -158,8 +158,9 @@ Json strategy_of(const JsonReader& record, const Ruling& ruling, const Degrees& 
   if (degrees.tensor > 1) json.set("tensor", degrees.tensor);
   const auto divided = plan.find("sp");
   if (divided && divided->boolean()) json.set("sequence_parallel", true);
-  const bool exchanges = first_word(plan, "cp_comm_type", "p2p") == "a2a";
-  if (degrees.context > 1) json.set(exchanges ? "ulysses" : "context", degrees.context);
+  const std::string passed = first_word(plan, "cp_comm_type", "all_gather");
+  if (degrees.context > 1) json.set(passed == "a2a" ? "ulysses" : "context", degrees.context);
+  if (degrees.context > 1 && passed == "p2p") json.set("context_exchange", "ring");
   if (degrees.data > 1) json.set("data", degrees.data);
   if (const std::int64_t experts = whole(plan, "ep", 1); experts > 1) json.set("expert", experts);
   set_pipeline(json, record, ruling, degrees.pipeline);

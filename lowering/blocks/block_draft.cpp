@@ -215,6 +215,29 @@ bool BlockDraft::multiplies_rows(TensorId tensor, int dimension) const {
          model::dimension_of(op.annotation->inputs[1], name) < 0;
 }
 
+void BlockDraft::pass_in_ring(model::OpId of, int ranks, cost::CollectiveKind kind) {
+  const model::Operator& op = graph_.operators[of];
+  Ring& ring = rings_[{op.forward < 0 ? of : op.forward, op.pass}];
+  ring.ranks = ranks;
+  (kind == cost::CollectiveKind::all_gather ? ring.gathers : ring.scatters).push_back(next());
+}
+
+/// All rings, with their kernels.
+std::vector<Ring> BlockDraft::rings() const {
+  std::vector<Ring> result;
+  for (const auto& [of, noted] : rings_) {
+    Ring& ring = result.emplace_back(noted);
+    for (int task = 0; task < next(); ++task) {
+      const auto* kernel = std::get_if<cost::Kernel>(&lowered_.block.tasks[task].work);
+      if (kernel == nullptr || !cost::is_attention(kernel->kind) || part_of_[task] < 0) continue;
+      const model::Operator& op = graph_.operators[part_of_[task]];
+      const model::OpId forward = op.forward < 0 ? part_of_[task] : op.forward;
+      if (std::pair(forward, op.pass) == of) ring.kernels.push_back(task);
+    }
+  }
+  return result;
+}
+
 /// A weight's gradient is a sum over tokens: it has no pieces of them.
 void BlockDraft::cut_products() {
   if (cuts_.empty()) return;
@@ -222,7 +245,16 @@ void BlockDraft::cut_products() {
     const model::OpId op = part_of_[task];
     return op >= 0 && graph_.operators[op].pass != model::Pass::weight_gradient;
   };
-  const Moved moved = cut_in_pieces(lowered_.block, cuts_, by_tokens);
+  follow(cut_in_pieces(lowered_.block, cuts_, by_tokens));
+}
+
+void BlockDraft::write_rings() {
+  if (rings_.empty()) return;
+  follow(run_in_rings(lowered_.block, rings()));
+}
+
+/// Finds again what was noted of tasks by their places.
+void BlockDraft::follow(const Moved& moved) {
   for (auto& [tensor, readers] : lowered_.first_readers) {
     for (auto& [stream, task] : readers) task = moved.first[task];
   }
@@ -236,9 +268,20 @@ void BlockDraft::cut_products() {
                      .first->second;
     first = std::min(first, task);
   }
+  std::vector<model::OpId> part_of(lowered_.block.tasks.size(), -1);
+  std::map<int, Cut> cuts;
+  for (std::size_t task = 0; task < part_of_.size(); ++task) {
+    if (moved.first[task] != moved.last[task]) continue;
+    part_of[moved.first[task]] = part_of_[task];
+    if (const auto cut = cuts_.find(static_cast<int>(task)); cut != cuts_.end())
+      cuts.emplace(moved.first[task], cut->second);
+  }
+  part_of_ = std::move(part_of);
+  cuts_ = std::move(cuts);
 }
 
 LoweredBlock BlockDraft::finish() {
+  write_rings();
   cut_products();
   for (const int apart : apart_) {
     if (!survivors_.contains(apart)) slot(apart).bytes = {};

@@ -11,6 +11,7 @@
 
 namespace stratagem::lowering {
 
+using model::OpId;
 using model::TensorId;
 using placement::AxisRole;
 using placement::Conversion;
@@ -51,7 +52,7 @@ struct Connections::Route {
   double cost = 0;
 };
 
-Operands Connections::operands(model::OpId id) const {
+Operands Connections::operands(OpId id) const {
   const model::Operator& op = graph_.operators[id];
   Operands operands = operands_of(c_.plan, c_.grid, c_.copy, id);
   if (op.kind != model::OpKind::add && op.kind != model::OpKind::gradient_sum) return operands;
@@ -129,9 +130,35 @@ void Connections::move(const SlotName& tensor, const Route& route, bool recomput
     return append(*steps, move, blocks_, c_.groups, moved);
   placement::Layout layout = first.part.layout;
   for (const Conversion& step : std::get<std::vector<Conversion>>(route.steps)) {
+    BlockDraft& block = blocks_.at(first.device);
+    note_ring(step, move.backward, block.slot_of(tensor.id, {layout}), block);
     append(step, layout, move, c_.grid, blocks_, c_.groups, moved);
     layout = after(std::move(layout), step);
     versions_[tensor.id].push_back({{first.device, {layout}}});
+  }
+}
+
+/// Is it a gather before attention in a ring, or a reduce-scatter behind it?
+void Connections::note_ring(const Conversion& step, bool backward, int slot, BlockDraft& block) {
+  if (!step.communicates() || step.axes.size() != 1) return;
+  const cost::CollectiveKind kind = step.collective();
+  const bool gathers = kind == cost::CollectiveKind::all_gather && !backward;
+  if (!gathers && (kind != cost::CollectiveKind::reduce_scatter || !backward)) return;
+  const OpId of = gathers ? block.running() : block.writer_of(slot);
+  if (of < 0) return;
+  const OpId forward = graph_.operators[of].forward < 0 ? of : graph_.operators[of].forward;
+  const placement::Axis& axis = c_.grid.axes[step.axes[0]];
+  if (c_.plan.placement(forward).ring == axis.name) block.pass_in_ring(of, axis.size, kind);
+}
+
+void Connections::forget_passed(OpId id, const Operands& operands) {
+  if (graph_.operators[id].forward >= 0 || c_.plan.placement(id).ring.empty()) return;
+  for (std::size_t i = 0; i < operands.reads.size(); ++i) {
+    const TensorId tensor = graph_.operators[id].inputs[i];
+    std::vector<Distribution>& versions = versions_[tensor];
+    if (versions.empty() || versions.front() == operands.reads[i]) continue;
+    for (const auto& [device, part] : operands.reads[i]) blocks_.at(device).forget(tensor, part);
+    std::erase(versions, operands.reads[i]);
   }
 }
 

@@ -37,6 +37,9 @@ class Connections {
   /// Has every block hold its part of what is wanted, moved from the version that is cheapest to
   /// move. Expects that an operator wrote the tensor, or that it was there.
   void obtain(const SlotName& tensor, const placement::Distribution& wanted, bool recomputed);
+  /// Of what a forward operator has read, forgets what a ring of messages brought: its backward
+  /// pass has messages of its own.
+  void forget_passed(model::OpId op, const Operands& operands);
 
  private:
   struct Route;
@@ -48,6 +51,7 @@ class Connections {
                             const placement::Distribution& wanted) const;
   [[nodiscard]] Route cheapest(model::TensorId tensor, const placement::Distribution& wanted) const;
   void move(const SlotName& tensor, const Route& route, bool recomputed);
+  void note_ring(const placement::Conversion& step, bool backward, int slot, BlockDraft& block);
 
   const BlockContext& c_;
   const model::Graph& graph_;

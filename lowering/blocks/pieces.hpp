@@ -4,21 +4,12 @@
 
 #include <functional>
 #include <map>
-#include <utility>
-#include <vector>
 
+#include "lowering/blocks/rewriting.hpp"
 #include "lowering/stack/pieces.hpp"
 #include "program/program.hpp"
 
 namespace stratagem::lowering {
-
-/// Where the tasks of a block are now, by where they were: one that was cut is several.
-struct Moved {
-  std::vector<int> first;
-  std::vector<int> last;
-  /// Products on the own share by their new place, and the slot of it, which the gather alone read.
-  std::vector<std::pair<int, int>> own_shares;
-};
 
 /// Cuts pairs of neighbouring tasks, P a product of which `by_tokens` holds:
 ///   a gather C and P, which reads what C gathers, by ring exchange among n ranks:

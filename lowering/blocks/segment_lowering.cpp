@@ -95,6 +95,7 @@ void SegmentLowering::run_group(const std::vector<Running>& group, bool recomput
     tasks_.at(devices[part]).run(parts, recomputed);
   }
   for (const Running& op : group) note_results(op);
+  for (const Running& op : group) connections_.forget_passed(op.id, op.operands);
   copy_random_state("after " + name, devices);
   for (auto& [device, block] : blocks_) block.begin(-1);
 }

@@ -26,10 +26,9 @@ namespace {
 /// ("t"), so the lowering finds an all-gather of each in the forward pass; the backward pass
 /// gathers them again (only the rank's own part is kept) and reduce-scatters their gradients.
 /// Learned positions divide as the tokens do. Models with matrix products that cannot (those of
-/// experts, whose slots are of a whole sample) are refused. Not modelled: a ring that passes keys
-/// and values on chunk by chunk behind the attention of the chunk before, and chunks paired so that
-/// every rank has the same share of a causal mask (scores are computed in full on all ranks, as on
-/// one). Source: Llama Team, arXiv:2407.21783, section 3.3.2.
+/// experts, whose slots are of a whole sample) are refused. Ranks are taken to have equal shares of
+/// a causal mask, as two chunks from opposite ends of a sequence give them (scores in parts are
+/// computed in full on all ranks, as on one). Source: Llama Team, arXiv:2407.21783, section 3.3.2.
 void divide_sequences(Plan& plan, const Options& options) {
   if (options.context == 1) return;
   check_products(plan.graph(), options.context);
@@ -43,8 +42,7 @@ void divide_sequences(Plan& plan, const Options& options) {
 
 Strategy context_parallel() {
   return {{{"context", &Options::context, whole(1),
-            "context parallelism: ranks that divide the tokens of every sequence; keys and values "
-            "are gathered whole"}},
+            "context parallelism: ranks that divide the tokens of every sequence"}},
           &divide_sequences,
           nullptr,
           {.name = "cp", .size = [](const Options& options) { return options.context; }}};

@@ -54,6 +54,8 @@ void Plan::note_said(const std::string& path) {
   };
   note(!updates.flush, said.updates);
   note(!token_slices.empty(), said.slices);
+  note(std::ranges::any_of(placements_, [](const Placement& of) { return !of.ring.empty(); }),
+       said.rings);
   note(gradients.overlap || gradients.bucket, said.gradients);
   note(!steps.divided.empty() || steps.on_host || steps.delayed, steps.said);
   said.again.resize(recomputed_.groups.size(), path);
@@ -132,6 +134,33 @@ Parts Plan::trans(model::OpId id, const Split& split) {
   placement.uneven.push_back(split.uneven);
   placement.inner.push_back(split.inner);
   return {id, static_cast<int>(placement.axes.size()) - 1};
+}
+
+void Plan::run_in_ring(model::OpId id, const std::string& axis) {
+  const model::Operator& op = graph_->operators[id];
+  const bool causal = op.kind == model::OpKind::fused_attention;
+  const std::string who = "operator " + op.name;
+  if (!causal && op.kind != model::OpKind::fused_attention_to_all)
+    throw InputError("", "", "fused attention, to run in a ring", who);
+  const bool sinks = op.inputs.size() > 3;
+  if (sinks || op.window > 0) {
+    throw InputError("", "", "attention to all earlier keys, to run in a ring",
+                     who + (sinks ? " with sinks" : " with a window"));
+  }
+  Placement& placement = placements_[id];
+  const auto of_axis = std::ranges::find(placement.axes, axis, &placement::Axis::name);
+  const auto level = of_axis - placement.axes.begin();
+  if (of_axis == placement.axes.end() || placement.dims[level] != "s" ||
+      std::ranges::count(placement.dims, "s") > 1)
+    throw InputError("", "", "the one axis along which " + who + " divides its tokens (s)", axis);
+  const std::int64_t tokens = size_of_dimension(*graph_, op, "s");
+  if (causal && tokens % (2 * of_axis->size) != 0) {
+    throw InputError("", "",
+                     "tokens that divide into two chunks for each of " +
+                         std::to_string(of_axis->size) + " ranks of a ring",
+                     std::to_string(tokens));
+  }
+  placement.ring = axis;
 }
 
 void Plan::assign(const Parts& parts, const placement::Axis& axis) {

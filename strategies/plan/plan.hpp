@@ -106,6 +106,7 @@ struct CellOrders {
 /// option or of a primitive; "" of what nobody said. Rules of residency and Steps have their own.
 struct Said {
   std::string updates;             ///< that there is no flush
+  std::string rings;               ///< that attention runs in a ring
   std::string slices;              ///< token slices
   std::string gradients;           ///< buckets of their reduction
   std::vector<std::string> again;  ///< by group of operators that run again
@@ -151,6 +152,12 @@ class Plan {
     orders_.pairs.push_back({before, after});
   }
   void order(OrderRule rule) { orders_.rules.push_back(std::move(rule)); }
+  /// op-order of the parts of fused attention along its keys: each rank of an axis that divides
+  /// the queries begins with its own keys and values, and goes on with those of other ranks as
+  /// messages around a ring bring them. Throws InputError for another operator, one with sinks or a
+  /// window, an axis that does not divide its tokens, or not alone, and tokens that do not divide into two chunks
+  /// a rank where a causal mask hides some (kernels::ring).
+  void run_in_ring(model::OpId op, const std::string& axis);
   /// op-order of each cell before the next.
   void chain(std::vector<placement::Cell> cells) { orders_.chains.push_back(std::move(cells)); }
   /// Two cells of one device that run together: both begin when both may begin, each computes
@@ -203,6 +210,7 @@ class Plan {
     std::vector<std::string> dims;
     std::vector<bool> uneven;              ///< by axis, see Split
     std::vector<bool> inner;               ///< by axis, see Split
+    std::string ring = {};                 ///< the axis of run_in_ring
     std::vector<std::vector<int>> listed;  ///< by copy: the device of every part; empty: affine
   };
   [[nodiscard]] const Placement& placement(model::OpId forward_op) const {

@@ -122,6 +122,27 @@ TEST_CASE("a fused attention computes its products at a share of the peak, or mo
   CHECK(close(kernel_time(attention, profile), 15.5_us, 1e-12));
 }
 
+TEST_CASE("parts of attention on streams leave as many multiprocessors idle as the whole") {
+  Profile profile = simple();
+  profile.kernels.streaming["elementwise"].value = 0.8;
+  profile.kernels.attention["FlashAttention-2"][64].forward.efficiency.value = 0.4;
+  Kernel whole{.kind = KernelKind::attention,
+               .type = model::DataType::fp16,
+               .m = 128,
+               .n = 1024,
+               .k = 64,
+               .batch = 4 * 60,
+               .flops = Flops{50e9}};
+  Kernel part = whole;
+  part.batch = 60;
+  part.flops = whole.flops / 4;
+  const Seconds floor = profile.kernels.floor.value;
+  CHECK(kernel_time(part, profile) - floor > 1.1 * (kernel_time(whole, profile) - floor) / 4);
+  part.piece.of = 4;
+  CHECK(
+      close(4 * (kernel_time(part, profile) - floor), kernel_time(whole, profile) - floor, 1e-12));
+}
+
 TEST_CASE("every kind of kernel has a name, and every shipped profile knows it") {
   for (const char* name :
        {"v100-sxm2", "v100-sxm3", "v100-sxm3-450w", "a100-sxm4-40gb", "a100-sxm4-80gb"}) {

@@ -435,6 +435,14 @@ TEST_CASE("plans that cannot be run are refused by name") {
   CHECK(why(R"({"data": 2, "zero": 2, "gradient_buffers": 2})") ==
         "gradients in buffers of a constant size");
   CHECK(why("{}").empty());
+  model::GptConfig fused = tiny();
+  fused.fused_attention = true;
+  const model::Graph with_fused = model::gpt(fused);
+  const Planned ring =
+      planned(with_fused, R"({"context": 2, "context_exchange": "ring"})", micro_batches);
+  CHECK(refusal(ring.program, ring.plan.graph()) ==
+        "attention in a ring (task attention.core, message 1 of 1); with \"context_exchange\": "
+        "\"gather\" it runs");
   const strategies::Plan gathers =
       lowering::plan_of(tiny_gpt(), R"({"tensor": 2, "sequence_parallel": true})", micro_batches);
   const auto with_rule = [&](const cost::Rule& rule) {

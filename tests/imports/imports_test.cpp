@@ -49,7 +49,7 @@ TEST_CASE("Megatron-LM's recomputation, and ranks of context and tensors") {
   check(full, "strategy", R"({"data": 8, "tensor": 1, "pipeline": 1, "recompute": "full"})");
   const JsonReader context = run_of({read_file(folder + "megatron_context.sh")}, {"gpus=8"});
   check(context, "strategy", R"({"data": 2, "tensor": 2, "pipeline": 1, "context": 2,
-                                 "sequence_parallel": true})");
+                                 "context_exchange": "ring", "sequence_parallel": true})");
   const auto exchanged = [&](const std::string& how) {
     const std::string script = read_file(folder + "megatron_context.sh");
     return run_of({script + " torchrun pretrain_gpt.py --context-parallel-size 8 " + how},
@@ -58,10 +58,12 @@ TEST_CASE("Megatron-LM's recomputation, and ranks of context and tensors") {
   };
   CHECK(exchanged("--cp-comm-type a2a").at("ulysses").whole_number() == 8);
   CHECK_FALSE(exchanged("--cp-comm-type a2a").has("context"));
+  CHECK_FALSE(exchanged("--cp-comm-type all_gather").has("context_exchange"));
   const JsonReader levels =
       exchanged("--cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 4");
   CHECK(levels.at("ulysses").whole_number() == 2);
   CHECK(levels.at("context").whole_number() == 4);
+  CHECK(levels.at("context_exchange").text() == "ring");
   for (const std::string how : {"a2a+p2p --hierarchical-context-parallel-sizes 3 4", "a2a+p2p",
                                 "p2p a2a p2p a2a", "another"})
     CHECK(exchanged("--cp-comm-type " + how).at("context").whole_number() == 8);

@@ -16,6 +16,7 @@ const std::vector<PrimitiveKind>& primitive_kinds() {
       {"op-trans", "overlap", &read_gradients, &write_gradients},
       {"op-trans", "over", &read_divided_steps, &write_divided_steps},
       {"op-assign", "to", &read_steps_on_host, &write_steps_on_host},
+      {"op-order", "ring", &read_ring, &write_rings},
       {"op-order", "flush", &read_updates, &write_updates},
       {"op-order", "", &read_order, &write_orders},
       {"keep", "", &read_keep, &write_keeps},

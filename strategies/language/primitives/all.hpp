@@ -50,6 +50,8 @@ void read_divided_steps(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_divided_steps(const Plan&);
 void read_steps_on_host(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_steps_on_host(const Plan&);
+void read_ring(PlanBuilder&, const JsonReader&);
+std::vector<Primitive> write_rings(const Plan&);
 void read_updates(PlanBuilder&, const JsonReader&);
 std::vector<Primitive> write_updates(const Plan&);
 void read_order(PlanBuilder&, const JsonReader&);

@@ -56,6 +56,12 @@ model::Graph untied_gpt() {
   return model::gpt(config);
 }
 
+model::Graph fused_gpt() {
+  model::GptConfig config = small_gpt;
+  config.fused_attention = true;
+  return model::gpt(config);
+}
+
 model::Graph mixture_of_experts() {
   model::GptConfig config = small_gpt;
   config.experts.count = 16;
@@ -134,6 +140,7 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
   const model::Graph mixture = mixture_of_experts();
   const model::Graph evoformer = model::evoformer(lowering::small_evoformer);
   const model::Graph t5 = small_t5();
+  const model::Graph fused = fused_gpt();
   const model::Graph prefix_tuned = prefix_tuned_gpt();
   const std::vector<std::pair<const model::Graph*, std::string>> table = {
       {&gpt, R"~({"tensor": 2, "data": 3, "pipeline": 4, "overlap_gradients": true,
@@ -153,6 +160,7 @@ TEST_CASE("strategies of all kinds, written and read again, lower to the same pr
       {&untied, R"~({"pipeline": 2, "embedding": 1, "head": "all", "data": 3})~"},
       {&gpt, R"~({"tensor": 4, "sequence_parallel": true, "data": 2, "pipeline": 2})~"},
       {&gpt, R"~({"context": 2, "tensor": 2, "data": 3, "pipeline": 2})~"},
+      {&fused, R"~({"context": 2, "context_exchange": "ring", "ulysses": 2, "pipeline": 2})~"},
       {&gpt, R"~({"ulysses": 2, "tensor": 2, "sequence_parallel": true, "pipeline": 2})~"},
       {&gpt, R"~({"tensor": 4, "operators": {"layers.*.mlp.*": "", "*.fc2": "n", "*norm": "s"}})~"},
       {&mixture, R"~({"data": 4, "expert": 2, "tensor": 2})~"},
