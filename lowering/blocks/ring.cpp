@@ -75,60 +75,67 @@ class WritingRings {
     const int kernel = ring_->kernels.front();
     const std::vector<int>& results = tasks_.old(kernel).writes;
     const int parts = add_slot(results.front(), "of all parts", n * bytes_of(results));
-    int arrived = join_keys();
+    std::vector<int> keys;  // of each rank, in the order in which they come
+    for (int i = 0; i < n; ++i)
+      keys.push_back(add_slot(whole_.front(), "of part " + std::to_string(i + 1), keys_));
+    int arrived = join_keys(keys.front());
     for (int i = 0; i < n; ++i) {
       const int before = arrived;
       if (i + 1 < n) {
-        arrived = add_message(i, n - 1, keys_, i == 0 ? std::vector{before} : std::vector<int>{});
-        use(tasks_.newest(), i == 0 ? own_ : whole_, whole_);
+        arrived = add_message(i, n - 1, keys_, {keys[i], keys[i + 1]});
+        if (i == 0) tasks_.newest().waits = {before};
       }
-      add_part(kernel, i, i == 0, parts);
-      if (i > 0) tasks_.newest().waits.push_back(before);
+      add_part(kernel, i, i == 0, keys[i], parts);
+      if (i > 0) tasks_.newest().waits = {before};
     }
-    const Bytes result = tasks_.block().slots[results.front()].bytes;
+    const Bytes result = slot_of(results.front()).bytes;
     const Bytes log_sums = bytes_of(results) - result;
-    Task sum = task_of(tasks_.old(kernel).name + ", sum of the parts",
-                       (3 * n - 1) * result + (5 * n - 1) * log_sums, 2 * n);
-    sum.reads = own_;
+    Task sum = task_of(name() + ", sum of the parts", (3 * n - 1) * result + (5 * n - 1) * log_sums,
+                       2 * n);
+    sum.reads = keys;
     sum.reads.push_back(parts);
     finish(std::move(sum));
   }
 
   void backward() {
     const int n = ring_->ranks;
-    const int parts = add_slot(tasks_.old(ring_->kernels.front()).writes.front(), "of a part",
-                               of_own_tokens() + gradients_);
-    for (const auto* slots : {&whole_, &sums_})
-      for (const int slot : *slots) slot_of(slot).bytes = 2 * slot_of(slot).bytes / n;
-    int before = join_keys();
+    const std::vector<int> of_queries = own_gradients();
+    const Bytes given = bytes_of(of_queries) + gradients_;
+    const int parts = add_slot(of_queries.front(), "of a part", given);
+    std::vector<int> buffers;
+    for (const char* which : {"one", "two"})
+      buffers.push_back(
+          add_slot(whole_.front(), "passed on, " + std::string(which), keys_ + gradients_));
+    int before = join_keys(buffers.front());
     for (int i = 0; i < n; ++i) {
+      const int here = buffers[i % 2], next = buffers[(i + 1) % 2];
       const Bytes brought = (i + 1 < n ? keys_ : Bytes{}) + (i > 0 ? gradients_ : Bytes{});
-      const int arrived = add_message(i, n, brought, {before});
-      use(tasks_.newest(), i == 0 ? own_ : whole_, whole_);
-      if (i > 0) use(tasks_.newest(), sums_, sums_);
-      for (const int kernel : ring_->kernels) add_part(kernel, i, i + 1 == n, parts);
-      const Bytes added = of_own_tokens() + gradients_;
+      const int arrived = add_message(i, n, brought, {here, next});
+      tasks_.newest().waits = {before};
+      for (const int kernel : ring_->kernels) add_part(kernel, i, i + 1 == n, here, parts);
       Task sum = task_of(name() + ", sum of parts up to " + std::to_string(i + 1),
-                         (i == 0 ? 2 : 3) * added, 1 + static_cast<int>(sums_.size()));
-      sum.reads = {parts};
-      if (i == 0) append(sum.reads, own_);
+                         (i == 0 ? 2 : 3) * given, 1 + static_cast<int>(sums_.size()));
+      sum.reads = {parts, next};
       sum.waits = {arrived};
-      for (const int kernel : ring_->kernels) append(sum.writes, tasks_.old(kernel).writes);
+      sum.writes = of_queries;
+      sum.writes.push_back(next);
       if (i + 1 == n) return finish(std::move(sum));
       before = tasks_.add(std::move(sum));
     }
   }
 
   /// Copies own keys and values side by side, to be sent as one message.
-  int join_keys() {
+  int join_keys(int buffer) {
     Task copy = task_of(name() + ", keys and values", 2 * keys_, 1);
     if (first_kernel().by == cost::LaunchedBy::graph)
       std::get<Kernel>(copy.work).by = cost::LaunchedBy::graph;
     copy.reads = own_;
+    copy.writes = {buffer};
     copy.waits = waits_of_inputs();
     const int task = tasks_.add(std::move(copy));
     for (const int slot : own_) tasks_.computes_own_share(task, slot);
-    for (const int kernel : ring_->kernels) tasks_.stands_for(task, kernel);
+    for (const auto* tasks : {&ring_->gathers, &ring_->kernels})
+      for (const int one : *tasks) tasks_.stands_for(task, one);
     return task;
   }
 
@@ -149,28 +156,23 @@ class WritingRings {
     return waits;
   }
 
-  int add_message(int number, int of, Bytes payload, std::vector<int> waits) {
+  /// A message out of one buffer into another.
+  int add_message(int number, int of, Bytes payload, const std::pair<int, int>& buffers) {
     const Task& gather = tasks_.old(ring_->gathers.front());
-    Task message = gather;
+    Task message{};
     message.name = name() + ", message " + std::to_string(number + 1) + " of " + std::to_string(of);
     message.work = Collective{.kind = cost::CollectiveKind::ring_messages,
                               .group = std::get<Collective>(gather.work).group,
                               .payload = payload};
-    message.waits = std::move(waits);
-    message.reads = message.writes = {};
-    message.operations.clear();
-    const int task = tasks_.add(std::move(message));
-    for (const int one : ring_->gathers) tasks_.stands_for(task, one);
-    return task;
+    message.stream = gather.stream;
+    message.recomputed = gather.recomputed;
+    message.reads = {buffers.first};
+    message.writes = {buffers.second};
+    return tasks_.add(std::move(message));
   }
 
-  static void use(Task& task, const std::vector<int>& reads, const std::vector<int>& writes) {
-    append(task.reads, reads);
-    append(task.writes, writes);
-  }
-
-  /// Part `number` of a kernel; one on own keys has the causal mask of the whole.
-  void add_part(int kernel, int number, bool on_own, int results) {
+  /// Part `number` of a kernel, of the keys in a buffer; one on own keys has the mask of the whole.
+  void add_part(int kernel, int number, bool on_own, int keys, int results) {
     const Task& whole = tasks_.old(kernel);
     Task part = whole;
     part.name += ", part " + std::to_string(number + 1) + " of " + std::to_string(ring_->ranks);
@@ -179,11 +181,11 @@ class WritingRings {
       kernel_here.by = within_call(kernel_here.by);
     part.work = kernel_here;
     part.waits.clear();
+    std::erase_if(part.reads, [&](int slot) { return is_in(whole_, slot); });
+    part.reads.push_back(keys);
     part.writes = {results};
     part.operations.clear();
     part.synchronizations = 0;
-    for (std::size_t i = 0; number == 0 && i < whole_.size(); ++i)
-      std::ranges::replace(part.reads, whole_[i], own_[i]);
     tasks_.add(std::move(part));
   }
 
@@ -201,26 +203,30 @@ class WritingRings {
     return part;
   }
 
-  /// Adds the last task of a ring, which reads and writes all that the whole tasks did.
+  /// Adds the last task of a ring, which does to values what the whole tasks did. What these passed
+  /// on among themselves takes no memory.
   void finish(Task last) {
-    for (const int kernel : ring_->kernels) append(last.reads, tasks_.old(kernel).reads);
+    for (const auto* slots : {&whole_, &sums_}) {
+      append(last.writes, *slots);
+      for (const int slot : *slots) slot_of(slot).bytes = {};
+    }
+    append(last.reads, own_);
     for (const auto* tasks : {&ring_->gathers, &ring_->kernels, &ring_->scatters}) {
       for (const int task : *tasks) {
-        const std::vector<program::Operation>& more = tasks_.old(task).operations;
-        last.operations.insert(last.operations.end(), more.begin(), more.end());
+        const Task& old = tasks_.old(task);
+        append(last.reads, old.reads);
+        append(last.writes, old.writes);
+        last.operations.insert(last.operations.end(), old.operations.begin(), old.operations.end());
+        last.synchronizations += old.synchronizations;
       }
     }
-    for (const auto* tasks : {&ring_->kernels, &ring_->scatters}) {
-      for (const int task : *tasks) append(last.writes, tasks_.old(task).writes);
-    }
-    for (const int kernel : ring_->kernels)
-      last.synchronizations += tasks_.old(kernel).synchronizations;
+    std::erase_if(last.reads, [&](int slot) { return is_in(whole_, slot) || is_in(sums_, slot); });
     for (auto* slots : {&last.reads, &last.writes}) {
       std::ranges::sort(*slots);
       slots->erase(std::unique(slots->begin(), slots->end()), slots->end());
     }
     const int task = tasks_.add(std::move(last));
-    for (const auto* tasks : {&ring_->kernels, &ring_->scatters})
+    for (const auto* tasks : {&ring_->gathers, &ring_->kernels, &ring_->scatters})
       for (const int one : *tasks) tasks_.stands_for(task, one);
   }
 
@@ -261,13 +267,11 @@ class WritingRings {
   }
 
   /// What kernels write that is not passed on: gradients of the queries.
-  [[nodiscard]] Bytes of_own_tokens() const {
-    Bytes sum;
-    for (const int kernel : ring_->kernels) {
-      for (const int slot : tasks_.old(kernel).writes)
-        if (!is_in(sums_, slot)) sum += tasks_.block().slots[slot].bytes;
-    }
-    return sum;
+  [[nodiscard]] std::vector<int> own_gradients() const {
+    std::vector<int> slots;
+    for (const int kernel : ring_->kernels) append(slots, tasks_.old(kernel).writes);
+    std::erase_if(slots, [&](int slot) { return is_in(sums_, slot); });
+    return slots;
   }
 
   Rewriting tasks_;
