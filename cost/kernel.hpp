@@ -38,8 +38,8 @@ enum class LaunchedBy : std::uint8_t {
 /// A kernel that is one of several equal pieces on several streams, whose blocks run beside each
 /// other: together they leave multiprocessors as idle as one kernel would.
 struct PieceOnStreams {
-  /// How many. `flops`, `traffic` and the time of the kernel are a piece's. Of a product m, n and k
-  /// are those of the whole, of attention those of the piece.
+  /// How many run beside each other. `flops`, `traffic` and the time of the kernel are a piece's. Of
+  /// a product m, n and k are those of all pieces together, of attention those of one.
   int of = 1;
   /// Multiprocessors on which the product does not run, since a collective beside it has them.
   int spared = 0;

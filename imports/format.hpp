@@ -24,6 +24,7 @@ struct Settings {
   Json cluster = Json::object();
   /// Micro-batches of a data rank in an iteration, where a file says this in place of a batch.
   std::optional<int> accumulation = {};
+  bool passes_keys = false;  ///< can attention run in a ring? Else it reads gathered keys
   /// Stacks that could stand for the framework, the best first; empty: nothing is said.
   std::vector<std::string> stacks = {};
   std::vector<Note> left_out = {};          ///< acts on time or memory, and is not in the run

@@ -174,7 +174,13 @@ class Megatron {
     if (exchanging > 1) settings_.strategy.set("ulysses", exchanging);
     if (ranks <= exchanging) return;
     settings_.strategy.set("context", ranks / exchanging);
-    if (types != "all_gather") settings_.strategy.set("context_exchange", "ring");
+    if (types == "all_gather") return;
+    if (settings_.passes_keys) {
+      settings_.strategy.set("context_exchange", "ring");
+    } else {
+      leave_out("cp-comm-type p2p",
+                "attention in parts, with windows or with sinks reads gathered keys and values");
+    }
   }
 
   void read_pipeline() {

@@ -71,6 +71,7 @@ void read_window(Said& words, Settings& settings) {
 
 void read_sight(const LayerKind& kind, Said& words, Settings& settings) {
   const std::string softmax = words.take("softmax-type").value_or("vanilla");
+  settings.passes_keys = kind.fused_attention && softmax == "vanilla" && !words.has("window-size");
   if (kind.fused_attention) {
     if (words.has("window-size")) read_window(words, settings);
     if (softmax == "learnable") settings.model.set("sinks", true);

@@ -105,7 +105,7 @@ class Model {
     settings_.model.set("family", "bert").set("norms", "before");
     read_sizes();
     read_width(false);
-    read_attention(words_.take("spec").value_or("") != "local");
+    settings_.passes_keys = read_attention(words_.take("spec").value_or("") != "local");
     read_vocabulary();
     read_dropout(false);
     leave_out_variants();

@@ -128,6 +128,12 @@ struct Graph {
   std::vector<std::pair<TensorId, TensorId>> recycled;
 };
 
+/// The forward operator that an operator follows; itself of a forward one.
+inline OpId forward_of(const Graph& graph, OpId op) {
+  const OpId forward = graph.operators[op].forward;
+  return forward < 0 ? op : forward;
+}
+
 /// Is it an attention core as one kernel, or a gradient of one?
 bool is_fused_attention(const Operator&);
 

@@ -158,6 +158,7 @@ Json strategy_of(const JsonReader& record, const Ruling& ruling, const Degrees& 
   if (degrees.tensor > 1) json.set("tensor", degrees.tensor);
   const auto divided = plan.find("sp");
   if (divided && divided->boolean()) json.set("sequence_parallel", true);
+  // Of a framework that is not known, gathers; rules say where it is Megatron-Core.
   const std::string passed = first_word(plan, "cp_comm_type", "all_gather");
   if (degrees.context > 1) json.set(passed == "a2a" ? "ulysses" : "context", degrees.context);
   if (degrees.context > 1 && passed == "p2p") json.set("context_exchange", "ring");

@@ -4,34 +4,13 @@
 #include <utility>
 
 #include "base/input_error.hpp"
+#include "execute/operators/dimensions.hpp"
 #include "execute/operators/shapes.hpp"
 
 namespace stratagem::execute {
 namespace {
 
 using Names = std::vector<std::string>;
-
-/// Dimensions of an operand by name, with their local sizes.
-struct Dimensions {
-  Names names;
-  std::vector<std::int64_t> sizes;
-
-  [[nodiscard]] bool has(const std::string& name) const {
-    return std::ranges::find(names, name) != names.end();
-  }
-  /// Elements of the dimensions from `begin` to `end`.
-  [[nodiscard]] std::int64_t elements(std::size_t begin, std::size_t end) const {
-    std::int64_t product = 1;
-    for (std::size_t d = begin; d < end; ++d) product *= sizes[d];
-    return product;
-  }
-};
-
-Dimensions dimensions(const std::vector<model::Term>& terms, std::vector<std::int64_t> sizes) {
-  Dimensions result{.names = {}, .sizes = std::move(sizes)};
-  for (const model::Term& term : terms) result.names.push_back(term.identifiers.front());
-  return result;
-}
 
 /// An operand as a matrix of each batch: its dimensions are those of the batch, then those of one
 /// side and of the other.
@@ -85,20 +64,99 @@ std::optional<Matrices> matrices_of(const Dimensions& left, const Dimensions& ri
   return Matrices{.rows = *rows, .columns = *columns, .swapped = swapped};
 }
 
+/// Dimensions of a contraction by their part in a product of matrices.
+struct Parts {
+  Names batch, rows, columns, summed;
+};
+
+/// nullopt: some dimension is of one operand alone.
+std::optional<Parts> parts_of(const Dimensions& left, const Dimensions& right,
+                              const Dimensions& result) {
+  Parts parts;
+  for (const std::string& name : result.names) {
+    const bool in_left = left.has(name), in_right = right.has(name);
+    if (!in_left && !in_right) return std::nullopt;
+    (in_left && in_right ? parts.batch : in_left ? parts.rows : parts.columns).push_back(name);
+  }
+  for (const std::string& name : left.names) {
+    if (result.has(name)) continue;
+    if (!right.has(name)) return std::nullopt;
+    parts.summed.push_back(name);
+  }
+  const auto known = [&](const std::string& name) { return result.has(name) || left.has(name); };
+  if (!std::ranges::all_of(right.names, known)) return std::nullopt;
+  return parts;
+}
+
+Names joined(Names all, const Names& more, const Names& last) {
+  all.insert(all.end(), more.begin(), more.end());
+  all.insert(all.end(), last.begin(), last.end());
+  return all;
+}
+
+template <typename T>
+std::vector<T> rearranged(kernels::In<T> all, const std::vector<std::size_t>& places) {
+  std::vector<T> result;
+  result.reserve(places.size());
+  for (const std::size_t place : places) result.push_back(all[place]);
+  return result;
+}
+
+/// The operands and the result of a contraction.
+struct Contracted {
+  Dimensions left, right, result;
+
+  [[nodiscard]] bool lies_side_by_side() const {
+    return matrices_of(left, right, result).has_value();
+  }
+};
+
+/// As a product of copies in which the dimensions of each side lie side by side.
+template <typename T>
+void contract_copies(const Application<T>& a, const Contracted& of) {
+  const auto parts = parts_of(of.left, of.right, of.result);
+  expects(parts.has_value(), "operands of a contraction fit each other");
+  const auto& [batch, rows, columns, summed] = *parts;
+  const Dimensions left = of.left.of(joined(batch, rows, summed));
+  const Dimensions right = of.right.of(joined(batch, summed, columns));
+  const std::vector<T> x = rearranged<T>(a.in(0), places_in(of.left, left));
+  const std::vector<T> y = rearranged<T>(a.in(1), places_in(of.right, right));
+  const std::vector<std::size_t> to =
+      places_in(of.result, of.result.of(joined(batch, rows, columns)));
+  std::vector<T> product(to.size());
+  kernels::gemm<T>({.m = of.left.of(rows).elements(),
+                    .n = of.right.of(columns).elements(),
+                    .k = of.left.of(summed).elements(),
+                    .batch = of.left.of(batch).elements()},
+                   x, y, std::span<T>(product));
+  const bool adds = a.op.pass == model::Pass::weight_gradient;
+  for (std::size_t i = 0; i < to.size(); ++i)
+    a.out(0)[to[i]] = product[i] + (adds ? a.out(0)[to[i]] : T{0});
+}
+
 std::string refusal_of_product(const model::Graph& /*graph*/, const model::Operator& op,
-                               Backend /*backend*/) {
+                               Backend backend) {
   const auto named = [](const std::vector<model::Term>& terms) {
     return dimensions(terms, std::vector<std::int64_t>(terms.size(), 1));
   };
-  const bool fits = matrices_of(named(op.annotation->inputs[0]), named(op.annotation->inputs[1]),
-                                named(op.annotation->outputs[0]))
-                        .has_value();
-  return fits ? "" : "a product whose dimensions do not lie side by side";
+  const Contracted of{named(op.annotation->inputs[0]), named(op.annotation->inputs[1]),
+                      named(op.annotation->outputs[0])};
+  if (of.lies_side_by_side()) return "";
+  if (backend == Backend::cuda)
+    return "a product whose dimensions do not lie side by side, on a GPU";
+  return parts_of(of.left, of.right, of.result) ? ""
+                                                : "a sum over a dimension of one operand alone";
 }
 
 template <typename T>
 void contraction(const Application<T>& a) {
-  const auto [shape, swapped] = product_of(shapes_of(a));
+  const Shapes s = shapes_of(a);
+  const model::Annotation& terms = *s.op.annotation;
+  const Contracted of{dimensions(terms.inputs[0], s.inputs[0]->shape()),
+                      dimensions(terms.inputs[1], s.inputs[1]->shape()),
+                      dimensions(terms.outputs[0], s.outputs[0]->shape())};
+  if (!of.lies_side_by_side()) return contract_copies(a, of);
+  const auto [shape, swapped] = product_of(s);
   kernels::gemm<T>(shape, a.in(swapped ? 1 : 0), a.in(swapped ? 0 : 1), a.out(0));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
+#include "execute/operators/dimensions.hpp"
 #include "execute/operators/shapes.hpp"
 #include "kernels/relative_bias.hpp"
 
@@ -57,12 +58,49 @@ void copy(const HeadsCopy& l, bool to_heads, T* rows, T* heads) {
   }
 }
 
+/// Have tokens two dimensions, as in axial attention? Then heads lie along either.
+bool is_axial(const std::vector<model::Term>& rows) { return rows.size() > 3; }
+
+/// For every element of heads, the place of the first such one in the rows of tokens, in which
+/// those of a head lie side by side.
+template <typename T>
+std::vector<std::size_t> places_in_rows(const std::vector<model::Term>& terms,
+                                        const Value<T>& heads, const Value<T>& rows,
+                                        const std::vector<model::Term>& row_terms) {
+  const Dimensions of_heads = dimensions(terms, heads.region.shape());
+  Dimensions of_rows = dimensions(row_terms, rows.region.shape());
+  const auto groups = std::ranges::find(of_heads.names, of_rows.names.back());
+  const std::int64_t count = of_heads.sizes[groups - of_heads.names.begin()];
+  of_rows.names.push_back(of_heads.names.back());
+  of_rows.sizes.push_back(of_rows.sizes.back() / std::max<std::int64_t>(1, count));
+  of_rows.sizes[of_rows.sizes.size() - 2] = count;
+  return places_in(of_rows, of_heads);
+}
+
+/// Of `split`, one of queries, keys and values; else of what is merged.
+template <typename T>
+void copy_axial(const std::vector<model::Term>& terms, Value<T>& heads, Value<T>& rows,
+                const std::vector<model::Term>& row_terms, std::size_t which, bool to_heads) {
+  const std::size_t first = which * static_cast<std::size_t>(heads.region.shape().back());
+  const std::vector<std::size_t> places = places_in_rows(terms, heads, rows, row_terms);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    T& in_row = rows.data[places[i] + first];
+    to_heads ? heads.data[i] = in_row : in_row = heads.data[i];
+  }
+}
+
 /// Queries, keys and values of a group lie side by side in a token's row.
 template <typename T>
 void split_heads(const Application<T>& a) {
   const bool forward = a.op.pass == model::Pass::forward;
   const std::vector<Shared<T>>& heads = forward ? a.outputs : a.inputs;
   const Shared<T>& rows = forward ? a.inputs[0] : a.outputs[0];
+  const model::Annotation& terms = *a.forward().annotation;
+  if (is_axial(terms.inputs[0])) {
+    for (std::size_t i = 0; i < heads.size(); ++i)
+      copy_axial(terms.outputs[i], *heads[i], *rows, terms.inputs[0], i, forward);
+    return;
+  }
   const std::vector<HeadsCopy> copies = heads_of(shapes_of(a));
   for (std::size_t i = 0; i < heads.size(); ++i)
     copy(copies[i], forward, rows->data.data(), heads[i]->data.data());
@@ -73,6 +111,9 @@ void merge_heads(const Application<T>& a) {
   const bool forward = a.op.pass == model::Pass::forward;
   const Shared<T>& heads = forward ? a.inputs[0] : a.outputs[0];
   const Shared<T>& rows = forward ? a.outputs[0] : a.inputs[0];
+  const model::Annotation& terms = *a.forward().annotation;
+  if (is_axial(terms.outputs[0]))
+    return copy_axial(terms.inputs[0], *heads, *rows, terms.outputs[0], 0, !forward);
   copy(heads_of(shapes_of(a))[0], !forward, rows->data.data(), heads->data.data());
 }
 

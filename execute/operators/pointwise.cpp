@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "execute/operators/dimensions.hpp"
 #include "execute/operators/shapes.hpp"
 #include "kernels/activation.hpp"
 #include "kernels/dropout.hpp"
@@ -30,11 +31,40 @@ Span block_of(Span all, std::int64_t blocks, std::int64_t block) {
   return all.subspan(static_cast<std::size_t>(block) * size, size);
 }
 
-/// The sum of two operands, of which the second may lack dimensions of the first: leading ones, or
-/// those between experts and columns.
+/// For every element of the first operand, the place of that of another which has some of its
+/// dimensions.
+template <typename T>
+std::vector<std::size_t> places_beside(const Application<T>& a,
+                                       const std::vector<model::Term>& terms,
+                                       const Value<T>& other) {
+  return places_in(dimensions(terms, other.region.shape()),
+                   dimensions(a.op.annotation->inputs[0], a.inputs[0]->region.shape()));
+}
+
+/// Has an operand dimensions of the rows, but others than the last ones (perhaps behind the first),
+/// or in another order?
+bool lies_across(const std::vector<model::Term>& rows, const std::vector<model::Term>& vectors) {
+  const auto name = [](const model::Term& term) { return term.identifiers.front(); };
+  const auto known = [&](const model::Term& term) {
+    return std::ranges::find(rows, name(term), name) != rows.end();
+  };
+  if (!std::ranges::all_of(vectors, known)) return false;
+  const std::size_t skipped = name(vectors.front()) == name(rows.front()) ? 1 : 0;
+  for (std::size_t i = vectors.size(), j = rows.size(); i-- > skipped;) {
+    if (name(vectors[i]) != name(rows[--j])) return true;
+  }
+  return false;
+}
+
+/// The sum of two operands, of which the second may lack dimensions of the first.
 template <typename T>
 void sum(const Application<T>& a) {
   const Value<T>&rows = *a.inputs[0], &vectors = *a.inputs[1];
+  if (lies_across(a.op.annotation->inputs[0], a.op.annotation->inputs[1])) {
+    const std::vector<std::size_t> places = places_beside(a, a.op.annotation->inputs[1], vectors);
+    for (std::size_t i = 0; i < places.size(); ++i) a.out(0)[i] = a.in(0)[i] + a.in(1)[places[i]];
+    return;
+  }
   if (vectors.region.size() == rows.region.size())
     return kernels::add<T>(a.in(0), a.in(1), a.out(0));
   const std::int64_t blocks = vectors_of(a, a.op.annotation->inputs[1], vectors);
@@ -49,6 +79,11 @@ void sum(const Application<T>& a) {
 template <typename T>
 void bias_gradient(const Application<T>& a) {
   const Value<T>&rows = *a.inputs[0], &vectors = *a.outputs[0];
+  if (lies_across(a.op.annotation->inputs[0], a.op.annotation->outputs[0])) {
+    const std::vector<std::size_t> places = places_beside(a, a.op.annotation->outputs[0], vectors);
+    for (std::size_t i = 0; i < places.size(); ++i) a.out(0)[places[i]] += a.in(0)[i];
+    return;
+  }
   const std::int64_t blocks = vectors_of(a, a.op.annotation->outputs[0], vectors);
   const kernels::Rows block{.rows = rows.region.size() / vectors.region.size(),
                             .columns = vectors.region.size() / blocks};
@@ -59,8 +94,30 @@ void bias_gradient(const Application<T>& a) {
   kernels::add<T>(kernels::In<T>(vectors.data), kernels::In<T>(sums), a.out(0));
 }
 
+/// Elements that share one of the mask are dropped together.
+template <typename T>
+void shared_dropout(const Application<T>& a) {
+  const bool forward = a.is_forward();
+  const Value<T>& mask = forward ? *a.outputs[1] : *a.inputs[1];
+  const std::vector<model::Term>& terms =
+      forward ? a.op.annotation->outputs[1] : a.op.annotation->inputs[1];
+  const std::vector<std::size_t> places = places_beside(a, terms, mask);
+  std::vector<T> scale(mask.bytes.size(), T{1});
+  if (forward) {
+    const auto [part, random] = dropped_of(shapes_of(a), a.random);
+    const std::vector<T> ones = scale;
+    kernels::dropout<T>(part, a.dropout, random, ones, scale, a.outputs[1]->bytes);
+  } else {
+    const std::vector<T> ones = scale;
+    kernels::dropout_gradient<T>(a.dropout, ones, mask.bytes, scale);
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) a.out(0)[i] = a.in(0)[i] * scale[places[i]];
+}
+
 template <typename T>
 void dropout(const Application<T>& a) {
+  if ((a.is_forward() ? *a.outputs[1] : *a.inputs[1]).bytes.size() != a.in(0).size())
+    return shared_dropout(a);
   if (a.op.pass != model::Pass::forward)
     return kernels::dropout_gradient<T>(a.dropout, a.in(0), a.inputs[1]->bytes, a.out(0));
   const auto [part, random] = dropped_of(shapes_of(a), a.random);
@@ -152,9 +209,12 @@ void embedding(const Application<T>& a) {
 Dropped dropped_of(const Shapes& s, kernels::RandomStream random) {
   const model::TensorId tensor = s.op.outputs[0];
   const model::Origin origin = model::origin_of(s.graph.tensors[tensor], tensor);
-  kernels::Part part{.whole = origin.shape, .begin = origin.begin, .extent = s.outputs[0]->shape()};
-  for (std::size_t d = 0; d < part.begin.size(); ++d)
-    part.begin[d] += s.outputs[0]->mask.ranges[d].begin;
+  const bool shared = s.outputs[1]->size() != s.outputs[0]->size();
+  const model::Origin drawn =
+      shared ? model::origin_of(s.graph.tensors[s.op.outputs[1]], s.op.outputs[1]) : origin;
+  const Region& region = *s.outputs[shared ? 1 : 0];
+  kernels::Part part{.whole = drawn.shape, .begin = drawn.begin, .extent = region.shape()};
+  for (std::size_t d = 0; d < part.begin.size(); ++d) part.begin[d] += region.mask.ranges[d].begin;
   random.stream = random.stream * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(origin.tensor);
   return {.part = std::move(part), .random = random};
 }

@@ -216,10 +216,29 @@ bool BlockDraft::multiplies_rows(TensorId tensor, int dimension) const {
 }
 
 void BlockDraft::pass_in_ring(model::OpId of, int ranks, cost::CollectiveKind kind) {
-  const model::Operator& op = graph_.operators[of];
-  Ring& ring = rings_[{op.forward < 0 ? of : op.forward, op.pass}];
+  Ring& ring = rings_[ring_of(of)];
   ring.ranks = ranks;
   (kind == cost::CollectiveKind::all_gather ? ring.gathers : ring.scatters).push_back(next());
+}
+
+std::pair<model::OpId, model::Pass> BlockDraft::ring_of(model::OpId op) const {
+  return {forward_of(graph_, op), graph_.operators[op].pass};
+}
+
+bool BlockDraft::is_attention(int task) const {
+  const auto* kernel = std::get_if<cost::Kernel>(&lowered_.block.tasks[task].work);
+  return kernel != nullptr && cost::is_attention(kernel->kind) && part_of_[task] >= 0;
+}
+
+bool BlockDraft::reads_what_passes(model::OpId attention) const {
+  const auto ring = rings_.find(ring_of(attention));
+  if (ring == rings_.end() || ring->second.gathers.size() != 2) return false;
+  int kernel = next() - 1;
+  while (!is_attention(kernel) || part_of_[kernel] != attention) --kernel;
+  const std::vector<Task>& tasks = lowered_.block.tasks;
+  return std::ranges::all_of(ring->second.gathers, [&](int gather) {
+    return is_in(tasks[kernel].reads, tasks[gather].writes.front());
+  });
 }
 
 /// All rings, with their kernels.
@@ -227,13 +246,8 @@ std::vector<Ring> BlockDraft::rings() const {
   std::vector<Ring> result;
   for (const auto& [of, noted] : rings_) {
     Ring& ring = result.emplace_back(noted);
-    for (int task = 0; task < next(); ++task) {
-      const auto* kernel = std::get_if<cost::Kernel>(&lowered_.block.tasks[task].work);
-      if (kernel == nullptr || !cost::is_attention(kernel->kind) || part_of_[task] < 0) continue;
-      const model::Operator& op = graph_.operators[part_of_[task]];
-      const model::OpId forward = op.forward < 0 ? part_of_[task] : op.forward;
-      if (std::pair(forward, op.pass) == of) ring.kernels.push_back(task);
-    }
+    for (int task = 0; task < next(); ++task)
+      if (is_attention(task) && ring_of(part_of_[task]) == of) ring.kernels.push_back(task);
   }
   return result;
 }
@@ -268,6 +282,7 @@ void BlockDraft::follow(const Moved& moved) {
                      .first->second;
     first = std::min(first, task);
   }
+  // What was cut is cut once.
   std::vector<model::OpId> part_of(lowered_.block.tasks.size(), -1);
   std::map<int, Cut> cuts;
   for (std::size_t task = 0; task < part_of_.size(); ++task) {

@@ -48,11 +48,11 @@ class BlockDraft {
   /// A buffer existed when the block began.
   void set_there(int slot) { external_.insert(slot); }
   [[nodiscard]] bool was_there(int slot) const { return external_.contains(slot); }
-  /// Is a part only a view of a buffer that holds more?
   /// Later readers do not find a part here.
   void forget(model::TensorId tensor, const placement::Part& part) {
     std::erase_if(held_[tensor], [&](const Held& held) { return held.part == part; });
   }
+  /// Is a part only a view of a buffer that holds more?
   [[nodiscard]] bool is_view(model::TensorId tensor, const placement::Part& part) const;
   /// Adds a view of a part of a buffer, unless the device already has the part elsewhere.
   void view(model::TensorId tensor, const placement::Part& of, const placement::Part& part);
@@ -87,9 +87,12 @@ class BlockDraft {
   [[nodiscard]] bool multiplies_rows(model::TensorId tensor, int dimension) const;
   /// The task about to be added, a collective, is cut with the product beside it (pieces.hpp).
   void cut(const Cut& how) { cuts_[next()] = how; }
-  /// The task about to be added gathers keys or values for attention that runs in a ring (ring.hpp),
-  /// or scatters their gradients: `of` reads, or wrote, them.
+  /// The task about to be added gathers keys or values for attention that runs in a ring
+  /// (ring.hpp), or scatters their gradients: `of` reads, or wrote, them.
   void pass_in_ring(model::OpId of, int ranks, cost::CollectiveKind kind);
+  /// Does attention, or a gradient of it, read keys and values that both pass in a ring, as they
+  /// come?
+  [[nodiscard]] bool reads_what_passes(model::OpId attention) const;
   /// A part that was just written lies in a buffer of the framework (cost::GatherBuffers), unless
   /// it outlives the block: its slot has no bytes.
   void lies_apart(model::TensorId tensor, const placement::Part& part) {
@@ -131,6 +134,9 @@ class BlockDraft {
   void wait_for_senders(program::Task& task, int slot) const;
   void write_rings();
   void cut_products();
+  /// Its forward operator and pass.
+  [[nodiscard]] std::pair<model::OpId, model::Pass> ring_of(model::OpId op) const;
+  [[nodiscard]] bool is_attention(int task) const;
   [[nodiscard]] std::vector<Ring> rings() const;
   void follow(const Moved& moved);
   void free_unused();
@@ -146,9 +152,8 @@ class BlockDraft {
   std::set<int> survivors_;
   std::set<int> handed_on_;
   model::OpId running_ = -1;
-  std::map<int, Cut> cuts_;  ///< by task
-  /// By forward operator and pass.
-  std::map<std::pair<model::OpId, model::Pass>, Ring> rings_;
+  std::map<int, Cut> cuts_;                                    ///< by task
+  std::map<std::pair<model::OpId, model::Pass>, Ring> rings_;  ///< see ring_of
   std::set<int> apart_;
   std::vector<model::OpId> part_of_;  ///< by task: the operator that it is a part of, or -1
 };

@@ -131,7 +131,7 @@ void Connections::move(const SlotName& tensor, const Route& route, bool recomput
   placement::Layout layout = first.part.layout;
   for (const Conversion& step : std::get<std::vector<Conversion>>(route.steps)) {
     BlockDraft& block = blocks_.at(first.device);
-    note_ring(step, move.backward, block.slot_of(tensor.id, {layout}), block);
+    note_ring(step, tensor.id, block.slot_of(tensor.id, {layout}), block);
     append(step, layout, move, c_.grid, blocks_, c_.groups, moved);
     layout = after(std::move(layout), step);
     versions_[tensor.id].push_back({{first.device, {layout}}});
@@ -139,26 +139,27 @@ void Connections::move(const SlotName& tensor, const Route& route, bool recomput
 }
 
 /// Is it a gather before attention in a ring, or a reduce-scatter behind it?
-void Connections::note_ring(const Conversion& step, bool backward, int slot, BlockDraft& block) {
+void Connections::note_ring(const Conversion& step, TensorId tensor, int slot, BlockDraft& block) {
   if (!step.communicates() || step.axes.size() != 1) return;
   const cost::CollectiveKind kind = step.collective();
+  const bool backward = graph_.tensors[tensor].role == model::Role::gradient;
   const bool gathers = kind == cost::CollectiveKind::all_gather && !backward;
   if (!gathers && (kind != cost::CollectiveKind::reduce_scatter || !backward)) return;
   const OpId of = gathers ? block.running() : block.writer_of(slot);
   if (of < 0) return;
-  const OpId forward = graph_.operators[of].forward < 0 ? of : graph_.operators[of].forward;
   const placement::Axis& axis = c_.grid.axes[step.axes[0]];
-  if (c_.plan.placement(forward).ring == axis.name) block.pass_in_ring(of, axis.size, kind);
+  if (c_.plan.placement(forward_of(graph_, of)).ring != axis.name) return;
+  block.pass_in_ring(of, axis.size, kind);
+  if (gathers) passed_.insert(tensor);
 }
 
 void Connections::forget_passed(OpId id, const Operands& operands) {
-  if (graph_.operators[id].forward >= 0 || c_.plan.placement(id).ring.empty()) return;
+  if (graph_.operators[id].forward >= 0 || passed_.empty()) return;
   for (std::size_t i = 0; i < operands.reads.size(); ++i) {
     const TensorId tensor = graph_.operators[id].inputs[i];
-    std::vector<Distribution>& versions = versions_[tensor];
-    if (versions.empty() || versions.front() == operands.reads[i]) continue;
+    if (passed_.erase(tensor) == 0) continue;
     for (const auto& [device, part] : operands.reads[i]) blocks_.at(device).forget(tensor, part);
-    std::erase(versions, operands.reads[i]);
+    std::erase(versions_[tensor], operands.reads[i]);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "lowering/blocks/lowered_block.hpp"
@@ -51,12 +52,14 @@ class Connections {
                             const placement::Distribution& wanted) const;
   [[nodiscard]] Route cheapest(model::TensorId tensor, const placement::Distribution& wanted) const;
   void move(const SlotName& tensor, const Route& route, bool recomputed);
-  void note_ring(const placement::Conversion& step, bool backward, int slot, BlockDraft& block);
+  void note_ring(const placement::Conversion& step, model::TensorId tensor, int slot,
+                 BlockDraft& block);
 
   const BlockContext& c_;
   const model::Graph& graph_;
   BlockDrafts& blocks_;
   std::map<model::TensorId, std::vector<placement::Distribution>> versions_;
+  std::set<model::TensorId> passed_;  ///< keys and values that a ring has brought, and still there
   std::map<model::TensorId, model::Combine> combine_;  ///< how partial values become the full one
 };
 

@@ -59,6 +59,7 @@ class Rewriting {
     if (moved_.first[of] < 0) moved_.first[of] = number;
     moved_.last[of] = number;
   }
+  /// Adds an old task as it is, after what it waited for.
   void keep(int task) {
     program::Task same = old(task);
     same.waits = moved(same.waits);
@@ -79,7 +80,7 @@ class Rewriting {
   void drop_computation(std::vector<int>& waits) const {
     std::erase_if(waits, [&](int task) { return tasks_[task].stream == program::Stream::compute; });
   }
-  /// The last old task before `end` that writes a slot, if it is on another stream than products.
+  /// The last old task before `end` that writes a slot, if it is no computation; else -1.
   [[nodiscard]] int writer_of(int slot, int end) const {
     for (int t = end - 1; t >= 0; --t) {
       if (is_in(old(t).writes, slot)) return old(t).stream == program::Stream::compute ? -1 : t;

@@ -30,7 +30,7 @@ Kernel part_of(Kernel kernel, int n, bool on_own) {
     kernel.n /= 2;
     kernel.seen.all = true;
   }
-  if (kernel.kind == cost::KernelKind::attention) kernel.piece.of = n;
+  if (kernel.kind == cost::KernelKind::attention) kernel.piece.of = 2;  // on two streams
   return kernel;
 }
 
@@ -39,8 +39,7 @@ class WritingRings {
   WritingRings(Block& block, const std::vector<Ring>& rings) : tasks_(block) {
     for (const Ring& ring : rings) {
       expects(!ring.kernels.empty(), "what is gathered for attention is read by it");
-      for (const auto* tasks : {&ring.gathers, &ring.kernels, &ring.scatters})
-        for (const int task : *tasks) ring_of_[task] = &ring;
+      for (const int task : ring.all()) ring_of_[task] = &ring;
     }
   }
 
@@ -101,6 +100,7 @@ class WritingRings {
     const int n = ring_->ranks;
     const std::vector<int> of_queries = own_gradients();
     const Bytes given = bytes_of(of_queries) + gradients_;
+    const bool masked = !first_kernel().seen.all;
     const int parts = add_slot(of_queries.front(), "of a part", given);
     std::vector<int> buffers;
     for (const char* which : {"one", "two"})
@@ -113,8 +113,9 @@ class WritingRings {
       const int arrived = add_message(i, n, brought, {here, next});
       tasks_.newest().waits = {before};
       for (const int kernel : ring_->kernels) add_part(kernel, i, i + 1 == n, here, parts);
+      const Bytes added = masked && i + 1 < n ? given - gradients_ / 2 : given;
       Task sum = task_of(name() + ", sum of parts up to " + std::to_string(i + 1),
-                         (i == 0 ? 2 : 3) * given, 1 + static_cast<int>(sums_.size()));
+                         (i == 0 ? 2 : 3) * added, 1 + static_cast<int>(sums_.size()));
       sum.reads = {parts, next};
       sum.waits = {arrived};
       sum.writes = of_queries;
@@ -211,23 +212,20 @@ class WritingRings {
       for (const int slot : *slots) slot_of(slot).bytes = {};
     }
     append(last.reads, own_);
-    for (const auto* tasks : {&ring_->gathers, &ring_->kernels, &ring_->scatters}) {
-      for (const int task : *tasks) {
-        const Task& old = tasks_.old(task);
-        append(last.reads, old.reads);
-        append(last.writes, old.writes);
-        last.operations.insert(last.operations.end(), old.operations.begin(), old.operations.end());
-        last.synchronizations += old.synchronizations;
-      }
+    for (const int task : ring_->all()) {
+      const Task& old = tasks_.old(task);
+      append(last.reads, old.reads);
+      append(last.writes, old.writes);
+      last.operations.insert(last.operations.end(), old.operations.begin(), old.operations.end());
+      last.synchronizations += old.synchronizations;
     }
     std::erase_if(last.reads, [&](int slot) { return is_in(whole_, slot) || is_in(sums_, slot); });
     for (auto* slots : {&last.reads, &last.writes}) {
       std::ranges::sort(*slots);
       slots->erase(std::unique(slots->begin(), slots->end()), slots->end());
     }
-    const int task = tasks_.add(std::move(last));
-    for (const auto* tasks : {&ring_->gathers, &ring_->kernels, &ring_->scatters})
-      for (const int one : *tasks) tasks_.stands_for(task, one);
+    const int number = tasks_.add(std::move(last));
+    for (const int task : ring_->all()) tasks_.stands_for(number, task);
   }
 
   /// A kernel that moves memory, as much as these bytes.

@@ -14,6 +14,13 @@ struct Ring {
   std::vector<int> gathers;   ///< of keys and of values
   std::vector<int> kernels;   ///< that read both
   std::vector<int> scatters;  ///< of the gradients of keys and values
+
+  [[nodiscard]] std::vector<int> all() const {
+    std::vector<int> tasks = gathers;
+    tasks.insert(tasks.end(), kernels.begin(), kernels.end());
+    tasks.insert(tasks.end(), scatters.begin(), scatters.end());
+    return tasks;
+  }
 };
 
 /// Writes the tasks of a ring anew, as Transformer Engine has them (d0067d0d, pytorch/attention/

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/input_error.hpp"
 #include "lowering/stack/fusions.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "lowering/stack/random_state.hpp"
@@ -95,9 +96,24 @@ void SegmentLowering::run_group(const std::vector<Running>& group, bool recomput
     tasks_.at(devices[part]).run(parts, recomputed);
   }
   for (const Running& op : group) note_results(op);
-  for (const Running& op : group) connections_.forget_passed(op.id, op.operands);
+  for (const Running& op : group) {
+    expect_ring(op.id);
+    connections_.forget_passed(op.id, op.operands);
+  }
   copy_random_state("after " + name, devices);
   for (auto& [device, block] : blocks_) block.begin(-1);
+}
+
+/// Where a plan says so, attention reads keys and values that pass in a ring.
+void SegmentLowering::expect_ring(OpId id) const {
+  if (c_.plan.placement(forward_of(graph_, id)).ring.empty()) return;
+  for (const auto& [device, block] : blocks_) {
+    if (block.reads_what_passes(id)) continue;
+    throw InputError("", c_.plan.said.rings,
+                     "keys and values of " + graph_.operators[id].name +
+                         " that are divided along the ring, and moved in no other way before it",
+                     "");
+  }
 }
 
 void SegmentLowering::copy_random_state(const std::string& when, const std::vector<int>& devices) {

@@ -48,6 +48,7 @@ class SegmentLowering {
   [[nodiscard]] static OperatorPart part_of(const Running& running, std::size_t part);
   void note_results(const Running& running);
   [[nodiscard]] std::vector<Running> next_group(std::span<const model::OpId> ops) const;
+  void expect_ring(model::OpId id) const;
   void copy_random_state(const std::string& when, const std::vector<int>& devices);
 
   const BlockContext& c_;

@@ -21,12 +21,6 @@ using strategies::Plan;
 
 namespace {
 
-/// The forward operator that an operator follows.
-model::OpId forward_of(const Plan& plan, model::OpId op) {
-  const model::OpId forward = plan.graph().operators[op].forward;
-  return forward >= 0 ? forward : op;
-}
-
 Layout layout_of(const std::vector<model::Term>& terms, const std::vector<SplitAlong>& split) {
   Layout layout;
   for (const SplitAlong& along : split) {
@@ -82,7 +76,7 @@ void check_devices(const OperatorParts& parts, int count, const std::string& nam
 /// ordered from the largest stride to the smallest, as in a grid. Throws InputError where a part
 /// has no device, or two have one.
 OperatorParts parts_of(const Plan& plan, model::OpId op, int copy) {
-  const model::OpId id = forward_of(plan, op);
+  const model::OpId id = forward_of(plan.graph(), op);
   const Plan::Placement& placement = plan.placement(id);
   OperatorParts parts;
   Grid grid{placement.first_devices[copy], {}, {}};
@@ -132,7 +126,7 @@ Mask mask_of(const Plan& plan, model::OpId id, std::size_t i, const OperatorPart
   const model::Operator& op = plan.graph().operators[id];
   const model::Tensor& tensor = plan.graph().tensors[output ? op.outputs[i] : op.inputs[i]];
   const auto& terms = output ? op.annotation->outputs[i] : op.annotation->inputs[i];
-  const bool uneven = !divides_evenly(plan, forward_of(plan, id));
+  const bool uneven = !divides_evenly(plan, forward_of(plan.graph(), id));
   const std::vector<int> at = placement::coordinates_in(parts.sizes, part);
   Mask mask = placement::whole(tensor.shape);
   for (const std::size_t axis : outer_first(parts.split)) {
@@ -201,7 +195,7 @@ std::optional<Grid> grid_of(const Plan& plan, const std::vector<int>& segments, 
 }
 
 std::vector<SplitAlong> split_along(const Plan& plan, const Grid& grid, model::OpId op) {
-  const Plan::Placement& placement = plan.placement(forward_of(plan, op));
+  const Plan::Placement& placement = plan.placement(forward_of(plan.graph(), op));
   std::vector<SplitAlong> split;
   for (const placement::Axis& axis : grid.axes) {
     const auto found = std::ranges::find(placement.axes, axis);

@@ -138,9 +138,8 @@ Parts Plan::trans(model::OpId id, const Split& split) {
 
 void Plan::run_in_ring(model::OpId id, const std::string& axis) {
   const model::Operator& op = graph_->operators[id];
-  const bool causal = op.kind == model::OpKind::fused_attention;
   const std::string who = "operator " + op.name;
-  if (!causal && op.kind != model::OpKind::fused_attention_to_all)
+  if (!model::is_fused_attention(op))
     throw InputError("", "", "fused attention, to run in a ring", who);
   const bool sinks = op.inputs.size() > 3;
   if (sinks || op.window > 0) {
@@ -154,7 +153,7 @@ void Plan::run_in_ring(model::OpId id, const std::string& axis) {
       std::ranges::count(placement.dims, "s") > 1)
     throw InputError("", "", "the one axis along which " + who + " divides its tokens (s)", axis);
   const std::int64_t tokens = size_of_dimension(*graph_, op, "s");
-  if (causal && tokens % (2 * of_axis->size) != 0) {
+  if (tokens % (2 * of_axis->size) != 0) {
     throw InputError("", "",
                      "tokens that divide into two chunks for each of " +
                          std::to_string(of_axis->size) + " ranks of a ring",

@@ -154,9 +154,9 @@ class Plan {
   void order(OrderRule rule) { orders_.rules.push_back(std::move(rule)); }
   /// op-order of the parts of fused attention along its keys: each rank of an axis that divides
   /// the queries begins with its own keys and values, and goes on with those of other ranks as
-  /// messages around a ring bring them. Throws InputError for another operator, one with sinks or a
-  /// window, an axis that does not divide its tokens, or not alone, and tokens that do not divide into two chunks
-  /// a rank where a causal mask hides some (kernels::ring).
+  /// messages around a ring bring them (lowering/blocks/ring.hpp). Throws InputError for another
+  /// operator, one with sinks or a window, an axis that is not the only one to divide its tokens,
+  /// and tokens that do not divide into two chunks a rank.
   void run_in_ring(model::OpId op, const std::string& axis);
   /// op-order of each cell before the next.
   void chain(std::vector<placement::Cell> cells) { orders_.chains.push_back(std::move(cells)); }

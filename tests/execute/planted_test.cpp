@@ -4,6 +4,7 @@
 
 #include "model/adapters.hpp"
 #include "model/zoo/bert.hpp"
+#include "model/zoo/evoformer.hpp"
 #include "model/zoo/llama.hpp"
 #include "model/zoo/swin.hpp"
 #include "model/zoo/t5.hpp"
@@ -156,6 +157,19 @@ TEST_CASE("the gradients of latent attention, windows and sinks are those of the
   model::LlamaConfig windows{2, 16, 4, 2, 24, 8, 24, 4};
   windows.variant.sight = {.window = 3, .full_every = 2, .sinks = true};
   CHECK(error_of_gradients(model::llama(windows)) < 1e-5);
+}
+
+TEST_CASE("an Evoformer's gradients are those of its loss") {
+  CHECK(error_of_gradients(model::evoformer({.layers = 1,
+                                             .msa_rows = 3,
+                                             .residues = 4,
+                                             .msa_width = 6,
+                                             .pair_width = 5,
+                                             .msa_heads = 2,
+                                             .pair_heads = 3,
+                                             .head_width = 2,
+                                             .outer_width = 3,
+                                             .batch = 4})) < 1e-5);
 }
 
 TEST_CASE("the gradients of fused attention are those of the loss") {

@@ -59,6 +59,9 @@ TEST_CASE("Megatron-LM's recomputation, and ranks of context and tensors") {
   CHECK(exchanged("--cp-comm-type a2a").at("ulysses").whole_number() == 8);
   CHECK_FALSE(exchanged("--cp-comm-type a2a").has("context"));
   CHECK_FALSE(exchanged("--cp-comm-type all_gather").has("context_exchange"));
+  for (const char* no_ring :
+       {"--transformer-impl local", "--window-size 128,0", "--softmax-type learnable"})
+    CHECK_FALSE(exchanged(no_ring).has("context_exchange"));
   const JsonReader levels =
       exchanged("--cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 4");
   CHECK(levels.at("ulysses").whole_number() == 2);

@@ -79,6 +79,25 @@ TEST_CASE("a part waits for its message, and a message for what it passes on") {
   }
 }
 
+TEST_CASE("keys and values that a ring does not bring, or not alone, are refused") {
+  const model::Graph graph = fused_llama();
+  const std::string text = refusal([&] {
+    static_cast<void>(lowered(graph, R"({"context": 2, "context_exchange": "ring", "tensor": 2,
+                                         "operators": {"layers.*.attention.core": ""}})"));
+  });
+  CHECK_THAT(text, ContainsSubstring("/strategy/context_exchange: expected keys and values of"));
+  // Keys are whole already: nothing passes.
+  strategies::Plan plan(graph);
+  const placement::Axis ranks{.name = "context", .size = 2, .stride = 1};
+  for (const model::OpId op : plan.operators()) {
+    const bool core = model::is_fused_attention(graph.operators[op]);
+    plan.assign(plan.trans(op, {.dim = core ? "s" : "", .parts = 2}), ranks);
+    if (core) plan.run_in_ring(op, "context");
+  }
+  CHECK_THAT(refusal([&] { lower(plan, plain_stack()); }),
+             ContainsSubstring("that are divided along the ring"));
+}
+
 TEST_CASE("rings want a stage on one grid") {
   const model::Graph graph = fused_llama();
   strategies::Plan plan = plan_of(graph, R"({"context": 2, "context_exchange": "ring"})", 1);
