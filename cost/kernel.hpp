@@ -35,11 +35,11 @@ enum class LaunchedBy : std::uint8_t {
   replay      ///< a CUDA graph that was launched before has them.
 };
 
-/// A kernel that is one of several equal pieces on several streams, whose blocks run beside each
+/// A kernel that is one of several equal pieces on as many streams, whose blocks run beside each
 /// other: together they leave multiprocessors as idle as one kernel would.
 struct PieceOnStreams {
-  /// How many run beside each other. `flops`, `traffic` and the time of the kernel are a piece's. Of
-  /// a product m, n and k are those of all pieces together, of attention those of one.
+  /// How many. `flops`, `traffic` and the time of the kernel are a piece's. Of a product m, n and k
+  /// are those of all pieces together, of attention those of one.
   int of = 1;
   /// Multiprocessors on which the product does not run, since a collective beside it has them.
   int spared = 0;

@@ -34,9 +34,9 @@ struct Ring {
 ///   backward pass: n parts, one after another, each beside a message. The first n - 1 messages
 ///     bring keys and values, the last n - 1 the gradients that ranks before have added up. Two
 ///     buffers hold them. A rank adds what its part gives when the message has come.
-/// The framework launches the first part of each kernel and the messages, all else follows within
-/// the same call. The last task of a ring has what the whole tasks did to values; all others count for time and
-/// memory. Before: waits and uses are noted; buffers are not yet allocated and freed.
+/// The framework launches the first part of each kernel and the messages; all else follows within
+/// the same call. The last task of a ring has what the whole tasks did to values. All others count
+/// for time and memory. Before: waits and uses are noted; buffers are not yet allocated and freed.
 Moved run_in_rings(program::Block& block, const std::vector<Ring>& rings);
 
 }  // namespace stratagem::lowering
