@@ -161,9 +161,14 @@ class Megatron {
     if (types.empty() || types == "p2p" || types == "all_gather") return 1;
     if (types == "a2a") return ranks;
     if (types == "a2a+p2p" && neighbours && ranks % *neighbours == 0) return *neighbours;
+    const bool by_layer = types.find(' ') != std::string::npos;
     leave_out("cp-comm-type " + types,
-              "in all layers keys and values pass around a ring; \"ulysses\" says how many ranks "
-              "exchange heads");
+              types == "a2a+p2p"
+                  ? "hierarchical-context-parallel-sizes does not say how many ranks "
+                    "exchange heads: keys and values pass around one ring"
+              : by_layer ? "layers differ in nothing but size: in all of them keys and "
+                           "values pass around a ring"
+                         : "one of p2p, all_gather, a2a, a2a+p2p is known");
     return 1;
   }
 

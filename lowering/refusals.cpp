@@ -98,7 +98,8 @@ void refuse_casts(const Plan& plan, const cost::Stack& stack, const cost::Precis
   const bool away = plan.place_of(What::parameters) != Place::device;
   if (!gathers && !away) return;
   const std::string found = away    ? "weights on the host"
-                            : ahead ? "weights that are gathered before their first use"
+                            : ahead ? "weights that are gathered before their first use, as "
+                                      "`prefetch` says with ZeRO 1 and 2"
                                     : "weights that ranks divide, with a stack whose rules do not "
                                       "say what is gathered (gather_weights)";
   throw InputError("", said(plan, {What::parameters}),

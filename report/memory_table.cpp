@@ -33,6 +33,10 @@ std::string breakdown_with(const sim::MemoryPeak& peak, Bytes workspace) {
   return text.empty() ? "nothing" : text;
 }
 
+std::string allocated_text(const sim::DeviceMemory& device) {
+  return breakdown_with(device.peak, device.workspace_allocated ? device.workspace : Bytes{});
+}
+
 std::string devices_text(const sim::DeviceMemory& device) {
   if (device.count == 1) return std::to_string(device.device);
   return fmt::format("{} and {} like it", device.device, device.count - 1);
@@ -49,7 +53,7 @@ std::string peak_text(const sim::DeviceMemory& device) {
           ? "at the begin"
           : fmt::format("at {}, with {}",
                         to_text(sim::to_seconds(device.peak.when - sim::Instant{0})), device.at);
-  return wrapped(fmt::format("    allocated most {}: {}", at, breakdown(device)), 6);
+  return wrapped(fmt::format("    allocated most {}: {}", at, allocated_text(device)), 6);
 }
 
 std::string free_text(Bytes used, Bytes memory) {
@@ -110,7 +114,9 @@ std::string run_text(const study::Result& result) {
 }  // namespace
 
 std::string breakdown(const sim::DeviceMemory& device) {
-  return breakdown_with(device.peak, device.workspace_allocated ? device.workspace : Bytes{});
+  const std::string allocated = allocated_text(device);
+  const Bytes free = device.reserved - device.allocated;
+  return free > Bytes{} ? allocated + "; free within the allocator " + to_text(free) : allocated;
 }
 
 std::string breakdown(const sim::MemoryPeak& peak) { return breakdown_with(peak, {}); }

@@ -8,8 +8,8 @@
 
 namespace stratagem::report {
 
-/// What is allocated at a device's peak, largest first: "optimizer states 133 GB, parameters 16.6
-/// GB".
+/// What is allocated at a device's peak, largest first, and what its allocator holds beside that:
+/// "optimizer states 133 GB, parameters 16.6 GB; free within the allocator 2.1 GB".
 std::string breakdown(const sim::DeviceMemory& device);
 /// The same of any peak, without a workspace.
 std::string breakdown(const sim::MemoryPeak& peak);

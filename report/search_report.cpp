@@ -108,6 +108,12 @@ std::string counts(const Space& space, const Swept& swept) {
       "{:>8} are surely no better than the last one above\n"
       "{:>8} were simulated and fit\n",
       swept.too_large, swept.not_better, swept.answers.size());
+  if (const std::vector<std::string> left = space.degrees_left_alone(); !left.empty()) {
+    text +=
+        wrapped(fmt::format("Degrees that are not varied, since \"search\" does not name them: {}.",
+                            fmt::join(left, ", ")),
+                2);
+  }
   if (swept.too_large == 0 || !swept.answers.empty()) return text;
   return text + wrapped(fmt::format("Closest: {}. It {}.", space.words(swept.nearest),
                                     swept.nearest_reason),

@@ -93,7 +93,8 @@ std::string why_text(const std::vector<Explained>& runs) {
              "Of "
              "the time " +
                  std::string(shares_legend) +
-                 " Twice the GPUs: as data ranks, for the same batch; - where that is no plan. "
+                 " Where two limits are equal, more of one alone changes nothing. Twice the GPUs: "
+                 "as data ranks, for the same batch; - where that is no plan. "
                  "The last column leaves them out. Runs that do not fit are not in the table.",
              2);
 }

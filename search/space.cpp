@@ -126,6 +126,19 @@ Space::Space(const JsonReader& scenario)
   }
 }
 
+std::vector<std::string> Space::degrees_left_alone() const {
+  std::vector<std::string> left;
+  for (const strategies::Strategy& strategy : strategies::all()) {
+    const std::string& key = strategy.key();
+    const bool degree = !strategy.ranks.name.empty();
+    const bool said = defaults_.has("strategy") && defaults_.at("strategy").has(key);
+    if (degree && key != "data" && !said &&
+        std::ranges::find(dimensions_, key, &Dimension::key) == dimensions_.end())
+      left.push_back(key);
+  }
+  return left;
+}
+
 void Space::add(const std::string& object, const std::string& key, const std::vector<Json>& worth,
                 const JsonReader& space) {
   const auto named = space.find(key);

@@ -54,6 +54,8 @@ class Space {
   [[nodiscard]] const std::string& question() const { return question_; }
   [[nodiscard]] const JsonReader& defaults() const { return defaults_; }
   [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
+  /// Degrees that no combination has, since neither `search` nor the defaults name them.
+  [[nodiscard]] std::vector<std::string> degrees_left_alone() const;
 
  private:
   explicit Space(const JsonReader& scenario);

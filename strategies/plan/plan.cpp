@@ -17,6 +17,33 @@ std::string in_words(const std::string& dim) {
   return dim;
 }
 
+/// "context and tensor"
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
+  return text.empty() ? "none" : text;
+}
+
+/// The ranks of the one axis that divides the tokens of an operator. Throws InputError for another.
+int ranks_of_ring(const Plan::Placement& placement, const std::string& axis,
+                  const std::string& who) {
+  std::vector<std::string> all, of_tokens;
+  int ranks = 1;
+  for (std::size_t i = 0; i < placement.axes.size(); ++i) {
+    all.push_back(placement.axes[i].name);
+    if (placement.dims[i] == "s") of_tokens.push_back(all.back());
+    if (all.back() == axis) ranks = placement.axes[i].size;
+  }
+  if (std::ranges::count(all, axis) == 0)
+    throw InputError("", "", "an axis along which " + who + " stands: " + listed(all), axis);
+  if (of_tokens != std::vector{axis}) {
+    throw InputError("", "", axis + " to divide the tokens (s) of " + who + ", and no other axis",
+                     listed(of_tokens));
+  }
+  return ranks;
+}
+
 }  // namespace
 
 Plan::Plan(const model::Graph& graph)
@@ -115,9 +142,11 @@ Parts Plan::trans(model::OpId id, const Split& split) {
       throw InputError("", "", where + " to have a splittable dimension " + split.dim, "");
     }
     std::int64_t parts = split.parts;
+    std::string others;  // that divide it, too
     for (std::size_t i = 0; i < placement.dims.size(); ++i) {
       if (placement.dims[i] != split.dim) continue;
       parts *= placement.axes[i].size;
+      others += ", " + std::to_string(placement.axes[i].size) + " along " + placement.axes[i].name;
       if (split.inner && placement.inner[i])
         throw InputError("", "", where + " to have inner parts along one axis alone", split.dim);
     }
@@ -125,7 +154,8 @@ Parts Plan::trans(model::OpId id, const Split& split) {
     if (split.uneven ? size < parts : size % parts != 0) {
       throw InputError("", "",
                        "dimension " + in_words(split.dim) + " of " + where + " to divide into " +
-                           std::to_string(parts) + (split.uneven ? "" : " equal") + " parts",
+                           std::to_string(parts) + (split.uneven ? "" : " equal") + " parts" +
+                           others,
                        std::to_string(size));
     }
   }
@@ -147,16 +177,12 @@ void Plan::run_in_ring(model::OpId id, const std::string& axis) {
                      who + (sinks ? " with sinks" : " with a window"));
   }
   Placement& placement = placements_[id];
-  const auto of_axis = std::ranges::find(placement.axes, axis, &placement::Axis::name);
-  const auto level = of_axis - placement.axes.begin();
-  if (of_axis == placement.axes.end() || placement.dims[level] != "s" ||
-      std::ranges::count(placement.dims, "s") > 1)
-    throw InputError("", "", "the one axis along which " + who + " divides its tokens (s)", axis);
+  const int ranks = ranks_of_ring(placement, axis, who);
   const std::int64_t tokens = size_of_dimension(*graph_, op, "s");
-  if (tokens % (2 * of_axis->size) != 0) {
+  if (tokens % (2 * ranks) != 0) {
     throw InputError("", "",
-                     "tokens that divide into two chunks for each of " +
-                         std::to_string(of_axis->size) + " ranks of a ring",
+                     "tokens that divide into two chunks for each of " + std::to_string(ranks) +
+                         " ranks of a ring",
                      std::to_string(tokens));
   }
   placement.ring = axis;

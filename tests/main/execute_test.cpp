@@ -168,11 +168,6 @@ TEST_CASE("models that cannot be executed are refused in plain words") {
       model_with(R"("family": "llama", "layers": 2, "hidden": 60, "heads": 4, "intermediate": 96,
                        "attention": "unfused", "sequence": 32)"),
       "", 1, "found rotary positions on heads of an odd size, 15");
-  refused(with(small_scenario(),
-               R"("family": "gpt", "layers": 2, "hidden": 64, "heads": 4, "sequence": 32,)"
-               R"( "vocabulary": 128)",
-               R"("family": "evoformer", "layers": 2, "msa_rows": 8, "residues": 16)"),
-          "", 1, "found a product whose dimensions do not lie side by side");
   // Profiles of V100s have neither fused attention nor fp8.
   const auto on_h100 = [](const std::string& text) {
     return with(with(text, "v100-sxm3.json", "h100-sxm5.json"), "megatron-2019.json", "plain.json");

@@ -148,6 +148,31 @@ TEST_CASE("inner parts are kept in the plan, and are of one axis for a dimension
              ContainsSubstring("inner parts along one axis"));
 }
 
+TEST_CASE("a ring names the one axis that divides the tokens, and its error the axes there are") {
+  model::GptConfig config = small_gpt;
+  config.fused_attention = true;
+  const model::Graph graph = model::gpt(config);
+  const auto with_ring = [](const std::string& of, const std::string& axis,
+                            const std::string& operators) {
+    std::string text = R"~({"primitives": [)~";
+    for (const char* name : {"near", "far"}) {
+      text += R"~({"op-trans": "**", "dim": ")~" + std::string(of) +
+              R"~(", "parts": 2, "axis": ")~" + name + R"~("}, {"op-assign": "**", "stride": )~" +
+              (name[0] == 'n' ? "1" : "2") + R"~(, "axis": ")~" + name + "\"}, ";
+    }
+    return text + R"~({"op-order": ")~" + operators + R"~(", "ring": ")~" + axis + "\"}]}";
+  };
+  const std::string core = "layers.*.attention.core";
+  CHECK_THAT(refusal([&] { plan_from(graph, with_ring("b", "nearer", core)); }),
+             ContainsSubstring("stands: near and far, found nearer"));
+  CHECK_THAT(refusal([&] { plan_from(graph, with_ring("b", "near", core)); }),
+             ContainsSubstring("near to divide the tokens (s) of"));
+  CHECK_THAT(refusal([&] { plan_from(graph, with_ring("s", "near", core)); }),
+             ContainsSubstring("and no other axis, found near and far"));
+  CHECK_THAT(refusal([&] { plan_from(graph, with_ring("b", "near", "layers.*.mlp.fc1")); }),
+             ContainsSubstring("expected fused attention"));
+}
+
 TEST_CASE("every part may have a device of its own, and is written as it is read") {
   const model::Graph graph = model::gpt(small_gpt);
   const auto text = [](const std::string& devices) {
