@@ -194,8 +194,8 @@ For whoever wants to know which model takes which strategy and schedule, and why
 Each cell was run: a small model of the family, lowered, checked, and trained for two iterations of
 four micro-batches in double precision. What "runs" agrees with one device to 1e-9. Of schedules
 without a flush (`pipedream`, `pipedream-vertical`, `pipedream-2bw`) it means that the program
-passes all checks. A number names the refusal below. Models have four layers (the T5 four and four) and no
-tied tables. "Latent" is a Llama with latent attention, "mixture" one with experts.
+passes all checks. A number names the refusal below. Models have four layers (the T5 four and four)
+and no tied tables. "Latent" is a Llama with latent attention, "mixture" one with experts.
 `tests/execute/families_test.cpp` writes this page, and compares it.
 )";
 

@@ -203,7 +203,7 @@ TEST_CASE("a forward pass holds the results of all parts, a backward pass two bu
 }
 
 TEST_CASE("sums read what all parts give, and masked parts give gradients of half of the keys") {
-  // As Transformer Engine's code has them: results are scaled, then added (a read of each and of the
+  // As Transformer Engine has them: results are scaled, then added (a read of each and of the
   // sum, and a write), sums of exponentials likewise, and read for every scale.
   const auto moved = [](const program::Program& program, CellPass pass) {
     std::pair<Bytes, int> sum;
@@ -220,7 +220,7 @@ TEST_CASE("sums read what all parts give, and masked parts give gradients of hal
     CHECK(forward ==
           (2 + 3 * (n - 1)) * (activation / n) + (2 + 3 * (n - 1) + 2 * n) * (log_sums / n));
     CHECK(launched == n + n);
-    // The first part is copied. Queries of a rank, and half of its keys and values, but for the last.
+    // The first is copied. Queries of a rank and half of its keys and values; all, of the last.
     const Bytes masked = activation / n + activation / n, whole = masked + activation / n;
     const auto [backward, added] = moved(ring, CellPass::backward);
     CHECK(std::abs(backward / (2 * masked + 3 * (n - 2) * masked + 3 * whole) - 1) < 1e-12);
