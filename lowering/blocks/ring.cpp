@@ -101,7 +101,8 @@ class WritingRings {
     const std::vector<int> of_queries = own_gradients();
     const Bytes given = bytes_of(of_queries) + gradients_;
     const bool masked = !first_kernel().seen.all;
-    const int parts = add_slot(of_queries.front(), "of a part", given);
+    const int parts =
+        add_slot(tasks_.old(ring_->kernels.front()).writes.front(), "of a part", given);
     std::vector<int> buffers;
     for (const char* which : {"one", "two"})
       buffers.push_back(
@@ -110,14 +111,17 @@ class WritingRings {
     for (int i = 0; i < n; ++i) {
       const int here = buffers[i % 2], next = buffers[(i + 1) % 2];
       const Bytes brought = (i + 1 < n ? keys_ : Bytes{}) + (i > 0 ? gradients_ : Bytes{});
-      const int arrived = add_message(i, n, brought, {here, next});
-      tasks_.newest().waits = {before};
+      std::vector<int> arrived;
+      if (brought > Bytes{}) {
+        arrived = {add_message(i, n, brought, {here, next})};
+        tasks_.newest().waits = {before};
+      }
       for (const int kernel : ring_->kernels) add_part(kernel, i, i + 1 == n, here, parts);
       const Bytes added = masked && i + 1 < n ? given - gradients_ / 2 : given;
       Task sum = task_of(name() + ", sum of parts up to " + std::to_string(i + 1),
                          (i == 0 ? 2 : 3) * added, 1 + static_cast<int>(sums_.size()));
       sum.reads = {parts, next};
-      sum.waits = {arrived};
+      sum.waits = arrived;
       sum.writes = of_queries;
       sum.writes.push_back(next);
       if (i + 1 == n) return finish(std::move(sum));
