@@ -22,6 +22,12 @@ inline bool is_in(const std::vector<int>& list, int value) {
   return std::ranges::find(list, value) != list.end();
 }
 
+/// Ascending, each number once.
+inline void sort_once(std::vector<int>& list) {
+  std::ranges::sort(list);
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
 /// Who launches a further piece of a kernel: the library that cuts it, within the same call.
 inline cost::LaunchedBy within_call(cost::LaunchedBy whole) {
   const bool in_graph = whole == cost::LaunchedBy::graph || whole == cost::LaunchedBy::replay;
@@ -72,8 +78,7 @@ class Rewriting {
   /// Where tasks stand now that were waited for.
   [[nodiscard]] std::vector<int> moved(std::vector<int> waits) const {
     for (int& wait : waits) wait = moved_.last[wait];
-    std::ranges::sort(waits);
-    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+    sort_once(waits);
     return waits;
   }
   /// Computations follow each other anyway.

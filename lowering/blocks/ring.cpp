@@ -224,10 +224,7 @@ class WritingRings {
       last.synchronizations += old.synchronizations;
     }
     std::erase_if(last.reads, [&](int slot) { return is_in(whole_, slot) || is_in(sums_, slot); });
-    for (auto* slots : {&last.reads, &last.writes}) {
-      std::ranges::sort(*slots);
-      slots->erase(std::unique(slots->begin(), slots->end()), slots->end());
-    }
+    for (auto* slots : {&last.reads, &last.writes}) sort_once(*slots);
     const int number = tasks_.add(std::move(last));
     for (const int task : ring_->all()) tasks_.stands_for(number, task);
   }
