@@ -15,7 +15,6 @@ namespace {
 using cost::Kernel;
 using program::Block;
 using program::Collective;
-using program::Stream;
 using program::Task;
 
 void append(std::vector<int>& list, const std::vector<int>& more) {

@@ -177,7 +177,7 @@ void Plan::run_in_ring(model::OpId id, const std::string& axis) {
                      who + (sinks ? " with sinks" : " with a window"));
   }
   Placement& placement = placements_[id];
-  const int ranks = ranks_of_ring(placement, axis, who);
+  const std::int64_t ranks = ranks_of_ring(placement, axis, who);
   const std::int64_t tokens = size_of_dimension(*graph_, op, "s");
   if (tokens % (2 * ranks) != 0) {
     throw InputError("", "",

@@ -7,6 +7,8 @@
 #include <optional>
 #include <sstream>
 
+#include "execute/agreement.hpp"
+#include "execute/host_engine.hpp"
 #include "model/zoo/bert.hpp"
 #include "model/zoo/evoformer.hpp"
 #include "model/zoo/llama.hpp"
@@ -240,6 +242,24 @@ TEST_CASE(
   if (made != written) std::ofstream(fresh) << made;
   INFO("the page as it should be: " << fresh.string());
   CHECK(made == written);
+}
+
+TEST_CASE("gradients that are rounding alone need not agree") {
+  const model::Graph& graph = families().back().graph;  // an Evoformer, see on_one_device
+  const Planned plan = planned(graph, R"({"dap": 2})", 2), alone = planned(graph, "{}", 2);
+  const auto agreement = [&]<typename T>(T) {
+    Agreement result;
+    kernels::run_ranks(2, [&](kernels::Communicator& world) {
+      Agreement mine =
+          compare<T>({plan.program, plan.plan.graph()}, {alone.program, alone.plan.graph()},
+                     {.seed = 7, .micro_batches = 2}, world, 2,
+                     [] { return std::make_unique<HostEngine<T>>(); });
+      if (world.rank() == 0) result = std::move(mine);
+    });
+    return result;
+  };
+  CHECK(agrees<double>(agreement(0.0)));
+  CHECK(agrees<float>(agreement(0.0F)));
 }
 
 }  // namespace stratagem::execute::families_test
