@@ -44,12 +44,12 @@ Gradients<OnHost<T>> train(const Runnable& runnable, const Settings& settings,
   return result;
 }
 
-/// Elements that are this share of the largest gradient's, or less, are rounding alone: those of a
-/// shift of all scores of a row, say, which their softmax does not see.
+/// A gradient is rounding alone where its elements are this share of the largest gradient's, or
+/// less. A softmax, for example, does not see a shift of all scores of a row: its gradient is 0.
 template <typename T>
 constexpr double rounding = std::is_same_v<T, double> ? 1e-12 : 1e-6;
 
-/// The root mean square of the elements of the gradient in which it is largest.
+/// The root mean square of a gradient's elements, of the gradient that has the largest one.
 template <typename T>
 double largest(const Gradients<T>& gradients) {
   double most = 0;
@@ -65,8 +65,9 @@ double largest(const Gradients<T>& gradients) {
   return std::sqrt(most);
 }
 
-/// From sums of squares over all ranks, of differences from a gradient and of the gradient itself,
-/// and how much of it any rank has. `nothing`: as much as is rounding alone.
+/// The norm of the difference from a gradient over the norm of the gradient, over all ranks;
+/// infinite where no rank has some element. 0 where both are rounding alone: their elements have a
+/// root mean square of `nothing` or less, that of the difference of twice that.
 template <typename T>
 double distance(const std::vector<typename Gradients<T>::Part>& parts, std::span<const T> whole,
                 double nothing, kernels::Communicator& world) {

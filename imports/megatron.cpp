@@ -166,8 +166,8 @@ class Megatron {
               types == "a2a+p2p"
                   ? "hierarchical-context-parallel-sizes does not say how many ranks "
                     "exchange heads: keys and values pass around one ring"
-              : by_layer ? "layers differ in nothing but size: in all of them keys and "
-                           "values pass around a ring"
+              : by_layer ? "all layers exchange in one way here: keys and values pass "
+                           "around a ring"
                          : "one of p2p, all_gather, a2a, a2a+p2p is known");
     return 1;
   }

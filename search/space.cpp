@@ -132,7 +132,8 @@ std::vector<std::string> Space::degrees_left_alone() const {
     const std::string& key = strategy.key();
     const bool degree = !strategy.ranks.name.empty();
     const bool said = defaults_.has("strategy") && defaults_.at("strategy").has(key);
-    if (degree && key != "data" && !said &&
+    const bool follows = key == "data";  // from the GPUs, and the other degrees
+    if (degree && !follows && !said &&
         std::ranges::find(dimensions_, key, &Dimension::key) == dimensions_.end())
       left.push_back(key);
   }

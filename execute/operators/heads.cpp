@@ -61,8 +61,8 @@ void copy(const HeadsCopy& l, bool to_heads, T* rows, T* heads) {
 /// Have tokens two dimensions, as in axial attention? Then heads lie along either.
 bool is_axial(const std::vector<model::Term>& rows) { return rows.size() > 3; }
 
-/// For every element of heads, the place of the first such one in the rows of tokens, in which
-/// those of a head lie side by side.
+/// For every element of heads, its place in the rows of tokens, in which the elements of a head lie
+/// side by side. Where queries, keys and values lie there one after another, that of the queries.
 template <typename T>
 std::vector<std::size_t> places_in_rows(const std::vector<model::Term>& terms,
                                         const Value<T>& heads, const Value<T>& rows,
@@ -77,7 +77,7 @@ std::vector<std::size_t> places_in_rows(const std::vector<model::Term>& terms,
   return places_in(of_rows, of_heads);
 }
 
-/// Of `split`, one of queries, keys and values; else of what is merged.
+/// Copies heads out of rows or into them; of a split `which` of queries, keys and values.
 template <typename T>
 void copy_axial(const std::vector<model::Term>& terms, Value<T>& heads, Value<T>& rows,
                 const std::vector<model::Term>& row_terms, std::size_t which, bool to_heads) {

@@ -41,8 +41,8 @@ std::vector<std::size_t> places_beside(const Application<T>& a,
                    dimensions(a.op.annotation->inputs[0], a.inputs[0]->region.shape()));
 }
 
-/// Has an operand dimensions of the rows, but others than the last ones (perhaps behind the first),
-/// or in another order?
+/// Has an operand only dimensions of the rows, but not simply their last ones, in their order? (The
+/// first may stand before these.)
 bool lies_across(const std::vector<model::Term>& rows, const std::vector<model::Term>& vectors) {
   const auto name = [](const model::Term& term) { return term.identifiers.front(); };
   const auto known = [&](const model::Term& term) {
@@ -207,15 +207,15 @@ void embedding(const Application<T>& a) {
 }  // namespace
 
 Dropped dropped_of(const Shapes& s, kernels::RandomStream random) {
-  const model::TensorId tensor = s.op.outputs[0];
-  const model::Origin origin = model::origin_of(s.graph.tensors[tensor], tensor);
-  const bool shared = s.outputs[1]->size() != s.outputs[0]->size();
-  const model::Origin drawn =
-      shared ? model::origin_of(s.graph.tensors[s.op.outputs[1]], s.op.outputs[1]) : origin;
-  const Region& region = *s.outputs[shared ? 1 : 0];
-  kernels::Part part{.whole = drawn.shape, .begin = drawn.begin, .extent = region.shape()};
+  const auto origin_of = [&](model::TensorId tensor) {
+    return model::origin_of(s.graph.tensors[tensor], tensor);
+  };
+  const model::Origin mask = origin_of(s.op.outputs[1]);
+  const Region& region = *s.outputs[1];
+  kernels::Part part{.whole = mask.shape, .begin = mask.begin, .extent = region.shape()};
   for (std::size_t d = 0; d < part.begin.size(); ++d) part.begin[d] += region.mask.ranges[d].begin;
-  random.stream = random.stream * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(origin.tensor);
+  random.stream = random.stream * 0x9E3779B97F4A7C15U +
+                  static_cast<std::uint64_t>(origin_of(s.op.outputs[0]).tensor);
   return {.part = std::move(part), .random = random};
 }
 

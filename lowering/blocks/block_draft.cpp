@@ -123,8 +123,7 @@ void BlockDraft::wait_for_senders(Task& task, int slot) const {
   for (int t = next() - 1; t > ready(slot); --t) {
     const Task& sender = lowered_.block.tasks[t];
     const bool elsewhere = sender.stream != Stream::compute && sender.stream != task.stream;
-    if (elsewhere && std::ranges::find(sender.reads, slot) != sender.reads.end())
-      task.waits.push_back(t);
+    if (elsewhere && is_in(sender.reads, slot)) task.waits.push_back(t);
   }
 }
 

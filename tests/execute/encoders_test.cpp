@@ -5,24 +5,10 @@
 #include "model/zoo/bert.hpp"
 #include "model/zoo/t5.hpp"
 #include "tests/execute/agreement.hpp"
+#include "tests/execute/small_models.hpp"
 
 namespace stratagem::execute::encoders_test {
 namespace {
-
-/// Two layers of an encoder, two of a decoder, sequences of different lengths.
-model::T5Config small_t5() {
-  model::T5Config config;
-  config.layers = config.decoder_layers = 2;
-  config.hidden = 16;
-  config.heads = 4;
-  config.intermediate = 24;
-  config.sequence = 12;
-  config.decoder_sequence = 8;
-  config.vocabulary = 24;
-  config.batch = 4;
-  config.bias_buckets = 8;
-  return config;
-}
 
 /// As published, its successor with gates and two tables, and Megatron-LM's.
 enum class T5 : std::uint8_t { published, newer, megatron };

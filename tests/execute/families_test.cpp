@@ -1,7 +1,5 @@
 // Which family of models takes which strategy and which schedule: every pair is run, and
 // docs/reference/families.md has what came of it.
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,6 +14,8 @@
 #include "model/zoo/t5.hpp"
 #include "model/zoo/vit.hpp"
 #include "tests/catch.hpp"
+#include "tests/execute/generated_page.hpp"
+#include "tests/execute/small_models.hpp"
 #include "tests/execute/trained.hpp"
 #include "tests/sanitized.hpp"
 
@@ -38,16 +38,8 @@ model::Graph llama(bool mixture, bool latent) {
 }
 
 model::Graph t5() {
-  model::T5Config config;
+  model::T5Config config = small_t5();
   config.layers = config.decoder_layers = 4;
-  config.hidden = 16;
-  config.heads = 4;
-  config.intermediate = 24;
-  config.sequence = 12;
-  config.decoder_sequence = 8;
-  config.vocabulary = 24;
-  config.batch = 4;
-  config.bias_buckets = 8;
   config.tied = false;
   return model::t5(config);
 }
@@ -170,25 +162,6 @@ std::string outcome(const Family& family, const std::string& strategy) {
   }
 }
 
-/// Refusals by number, as they first come.
-class Refusals {
- public:
-  std::string cell(const std::string& why) {
-    if (why.empty()) return "runs";
-    const auto found = std::ranges::find(all_, why);
-    const auto number = found - all_.begin();
-    if (found == all_.end()) all_.push_back(why);
-    return std::to_string(number + 1);
-  }
-  void append_to(std::ostringstream& text) const {
-    text << "\n## Refusals\n\n";
-    for (std::size_t i = 0; i < all_.size(); ++i) text << i + 1 << ". `" << all_[i] << "`\n";
-  }
-
- private:
-  std::vector<std::string> all_;
-};
-
 constexpr const char* head = R"(# Families and plans
 
 For whoever wants to know which model takes which strategy and schedule, and why another does not.
@@ -235,13 +208,7 @@ std::string page() {
 
 TEST_CASE(
     "every family trains with every plan that its structure admits, and the page says which") {
-  const std::string made = page();
-  std::ifstream file("docs/reference/families.md");
-  const std::string written{std::istreambuf_iterator<char>(file), {}};
-  const std::filesystem::path fresh = std::filesystem::temp_directory_path() / "families.md";
-  if (made != written) std::ofstream(fresh) << made;
-  INFO("the page as it should be: " << fresh.string());
-  CHECK(made == written);
+  check_page("families.md", page());
 }
 
 TEST_CASE("gradients that are rounding alone need not agree") {

@@ -1,13 +1,12 @@
 // What can wait where: every combination of subject, place, gap and division is run, and
 // docs/reference/residency.md has what came of it.
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
 
 #include "tests/catch.hpp"
+#include "tests/execute/generated_page.hpp"
 #include "tests/execute/trained.hpp"
 #include "tests/lowering/irregular_plans.hpp"
 #include "tests/sanitized.hpp"
@@ -237,26 +236,6 @@ a copy is one block for all devices of a stage, where an irregular stage has one
 limit of this code: nnScaler divides states of such stages.
 )";
 
-/// Refusals by number, as they first come.
-class Refusals {
- public:
-  std::string cell(const std::string& why) {
-    if (why.empty()) return "runs";
-    const auto found = std::ranges::find(all_, why);
-    const auto number = found - all_.begin();
-    if (found == all_.end()) all_.push_back(why);
-    return std::to_string(number + 1);
-  }
-  void append_to(std::ostringstream& text) const {
-    text << "\n## Refusals\n\n";
-    for (std::size_t i = 0; i < all_.size(); ++i) text << i + 1 << ". `" << all_[i] << "`\n";
-    text << arguments;
-  }
-
- private:
-  std::vector<std::string> all_;
-};
-
 constexpr const char* head = R"(# Residency
 
 For whoever wants to know what can wait where between its uses, and what is refused, with which
@@ -400,19 +379,14 @@ std::string page() {
   append_senseless(text, refusals);
   append_pairs(text, refusals);
   refusals.append_to(text);
+  text << arguments;
   return text.str();
 }
 
 }  // namespace
 
 TEST_CASE("what waits anywhere is used as on one device, and the page tells all of it") {
-  const std::string made = page();
-  std::ifstream file("docs/reference/residency.md");
-  const std::string written{std::istreambuf_iterator<char>(file), {}};
-  const std::filesystem::path fresh = std::filesystem::temp_directory_path() / "residency.md";
-  if (made != written) std::ofstream(fresh) << made;
-  INFO("the page as it should be: " << fresh.string());
-  CHECK(made == written);
+  check_page("residency.md", page());
 }
 
 }  // namespace stratagem::execute::residency_test

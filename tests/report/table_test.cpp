@@ -149,6 +149,15 @@ TEST_CASE("a run that does not fit says what is short, and what fills its fulles
   CHECK_THAT(table, ContainsSubstring(" short; allocated: optimizer states "));
   const study::Outcome& large = made.results[3].outcome;
   CHECK_THAT(table, ContainsSubstring("\n  " + to_text(large.memory.used - 32_GiB) + " short"));
+  // Of what its allocator holds, so much is no tensor's.
+  const sim::DeviceMemory& fullest = sim::fullest(large.devices);
+  REQUIRE(fullest.reserved > fullest.allocated);
+  const std::string free = to_text(fullest.reserved - fullest.allocated);
+  std::string in_one_line = table;
+  std::ranges::replace(in_one_line, '\n', ' ');
+  const std::size_t at = in_one_line.find("; free");
+  REQUIRE(at != std::string::npos);
+  CHECK_THAT(in_one_line.substr(at, 80), ContainsSubstring(free));
 }
 
 TEST_CASE("the memory table has every class of devices of every run, with its peak") {

@@ -57,6 +57,16 @@ TEST_CASE(
   CHECK(space.words(2) == "micro_batch 1, tensor 2, pipeline 2");
 }
 
+TEST_CASE("degrees that neither the search nor the defaults name are left alone, and told") {
+  const TemporaryFolder folder;
+  const auto left = [&](const std::string& search, const std::string& strategy) {
+    return read(folder, small_space(search, strategy)).degrees_left_alone();
+  };
+  CHECK(left(R"({"tensor": [1, 2]})", "{}") ==
+        std::vector<std::string>{"dap", "context", "ulysses"});
+  CHECK(left(R"({"context": [1, 2]})", R"({"ulysses": 1})") == std::vector<std::string>{"dap"});
+}
+
 TEST_CASE("a key that nobody names takes what its option declares as worth trying") {
   const TemporaryFolder folder;
   const Space all = read(folder, small_space("{}"));
