@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,11 @@
 #include "report/run_columns.hpp"
 #include "report/trace.hpp"
 #include "report/why.hpp"
+#include "report/workflows.hpp"
 #include "study/plan_of.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
+#include "study/workflow/outcome.hpp"
 
 namespace stratagem::commands {
 namespace {
@@ -66,6 +69,7 @@ void keep_alone(study::Scenario& scenario, const Arguments& asked) {
   }
   if (kept.empty()) chosen_run(scenario, asked);  // says which names there are
   scenario.runs = std::move(kept);
+  scenario.workflows.reset();
 }
 
 std::optional<double> price(const Arguments& asked) {
@@ -198,6 +202,27 @@ std::string why(const std::vector<study::Result>& results) {
   return runs.empty() ? "" : "\n" + report::why_text(runs);
 }
 
+std::vector<study::WorkflowOutcome> simulate_workflows(const study::Scenario& scenario,
+                                                       const Arguments& asked) {
+  const std::vector<study::Workflow> workflows = study::read_workflows(scenario);
+  std::vector<study::WorkflowOutcome> outcomes(workflows.size());
+  const study::SimulateOptions options{.folded = !asked.has("unfolded")};
+  for_each_index(workflows.size(), jobs(asked), [&](std::size_t i) {
+    outcomes[i] = study::simulate_workflow(workflows[i], options);
+  });
+  return outcomes;
+}
+
+/// A line for each workflow that is refused.
+std::vector<std::string> refused(const std::vector<study::WorkflowOutcome>& workflows) {
+  std::vector<std::string> lines;
+  for (const study::WorkflowOutcome& workflow : workflows) {
+    if (workflow.refused)
+      lines.push_back(*workflow.refused + " (workflow \"" + workflow.name + "\")");
+  }
+  return lines;
+}
+
 int run_simulate(const std::vector<std::string>& line) {
   Options options = simulate_options();
   const Arguments asked(options, line);
@@ -209,6 +234,7 @@ int run_simulate(const std::vector<std::string>& line) {
   study::Scenario scenario = changed_scenario(asked);
   if (asked.has("run") && !asked.has("trace") && !asked.has("program")) keep_alone(scenario, asked);
   auto [results, outputs, pictures] = simulate_all(scenario, asked);
+  const std::vector<study::WorkflowOutcome> workflows = simulate_workflows(scenario, asked);
   if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, threads);
   if (asked.has("why")) find_gains(results, threads);
   if (asked.has("csv")) {
@@ -219,13 +245,18 @@ int run_simulate(const std::vector<std::string>& line) {
     outputs.insert(outputs.begin(), {asked.text("report"), page, " (open it in a browser)"});
   }
   if (asked.has("json")) {
-    const std::string text = report::to_json(scenario, results).text(2) + "\n";
+    Json json = report::to_json(scenario, results);
+    if (!workflows.empty()) json.set("workflows", report::to_json(workflows));
+    const std::string text = json.text(2) + "\n";
     outputs.insert(outputs.begin(), {asked.text("json"), text});
   }
   check_outputs(outputs, files_of(scenario));
-  fmt::print(for_people(outputs), "{}{}", printed(scenario, results, asked), why(results));
+  fmt::print(for_people(outputs), "{}{}{}", printed(scenario, results, asked), why(results),
+             report::workflow_text(workflows));
   write_below(outputs);
-  return conclude(study::refusals(results), study::failures(results));
+  std::vector<std::string> refusals = study::refusals(results);
+  std::ranges::copy(refused(workflows), std::back_inserter(refusals));
+  return conclude(refusals, study::failures(results));
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ std::map<int, AttentionPasses> read_sizes(const JsonReader& json) {
 
 double AttentionShape::seen() const {
   if (!causal) return keys;
-  return window > 0 && window < keys ? window * (1 - (window - 1) / (2 * keys)) : keys / 2;
+  return window > 0 && window < keys ? window * (1 - (window - 1) / (2 * keys))
+                                     : before + (keys - before) / 2;
 }
 
 double attention_share(const AttentionPass& pass, const AttentionShape& shape,
@@ -49,7 +50,7 @@ double attention_share(const AttentionPass& pass, const AttentionShape& shape,
   const double block = std::min(shape.queries, largest_block);
   const double mean = shape.heads * shape.queries / block / multiprocessors;
   const double most = shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys;
-  const double last = most / shape.seen();
+  const double last = shape.before > 0 ? 0 : most / shape.seen();
   const double edges = shape.causal ? 1 + (1 - most / shape.keys) : 0;
   const double extra = pass.ramp.value + edges * pass.tile.value;
   return pass.efficiency.value / ((1 + extra / shape.seen()) * (1 + last / mean));

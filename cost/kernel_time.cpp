@@ -29,7 +29,8 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile,
                              .queries = static_cast<double>(kernel.m),
                              .keys = static_cast<double>(kernel.n),
                              .causal = !kernel.seen.all,
-                             .window = static_cast<double>(kernel.seen.window)};
+                             .window = static_cast<double>(kernel.seen.window),
+                             .before = static_cast<double>(kernel.seen.before)};
   const double share =
       attention_share(chosen->second, kernel.kind == KernelKind::attention,
                       static_cast<double>(kernel.k), shape, profile.multiprocessors.value);

@@ -48,6 +48,7 @@ const std::vector<Optimizer>& optimizers() {
       {"adam-8bit",
        "momentum and variance in 8 bits, a scale for every 2,048 elements",
        {in_8_bits("momentum"), in_8_bits("variance")}},
+      {"none", "nothing is trained: forward passes alone", {}, 0, 0},
   };
   return table;
 }
@@ -57,6 +58,8 @@ const Optimizer& optimizer_named(const std::string& name) {
   expects(found != optimizers().end(), "an optimizer is one of the table");
   return *found;
 }
+
+bool trains(const Optimizer& optimizer) { return optimizer.passes > 0; }
 
 bool is_factored(const Optimizer& optimizer) {
   return std::ranges::any_of(optimizer.states, &OptimizerState::factored);

@@ -37,6 +37,9 @@ const std::vector<Optimizer>& optimizers();
 /// The entry of that name; expects that there is one.
 const Optimizer& optimizer_named(const std::string& name);
 
+/// Does it step any weights? Without steps there is no backward pass.
+bool trains(const Optimizer& optimizer);
+
 /// Does it keep anything of rows and columns, which runs of elements do not have?
 bool is_factored(const Optimizer& optimizer);
 

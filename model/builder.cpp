@@ -22,7 +22,7 @@ TensorId Builder::tensor(const std::string& name, std::vector<std::int64_t> shap
   if (elements > 1e15) {  // sizes in bytes are whole numbers of a double, too
     throw InputError("", "", "tensors of at most 1e15 elements", prefix_ + name);
   }
-  const bool trainable = role != Role::input && role != Role::mask && role != Role::statistic;
+  const bool trainable = !is_given(role) && role != Role::mask && role != Role::statistic;
   graph_.tensors.push_back({.name = prefix_ + name,
                             .shape = std::move(shape),
                             .type = type,
@@ -61,7 +61,17 @@ void Builder::set_window(OpId attention, std::int64_t window) {
   graph_.operators[attention].window = window;
 }
 
+void Builder::set_cached(OpId attention, std::int64_t tokens) {
+  graph_.operators[attention].cached = tokens;
+}
+
 void Builder::set_image(OpId op, ImageWindows image) { graph_.operators[op].image = image; }
+
+void Builder::freeze_all() {
+  for (Tensor& tensor : graph_.tensors) {
+    if (tensor.role == Role::parameter) tensor.requires_grad = false;
+  }
+}
 
 Graph Builder::finish(TensorId loss) && {
   differentiate(graph_, loss);

@@ -14,7 +14,9 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
   const Tensor& keys = graph.tensors[forward.inputs[1]];
   const int position = dimension_of(forward.annotation->inputs[1], "t");
   const std::int64_t key = keys.shape.back(), value = graph.tensors[forward.inputs[2]].shape.back();
-  const std::int64_t all = keys.shape[position];
+  const bool cached = op.kind == OpKind::cached_attention;
+  const std::int64_t all =
+      cached ? op.cached + graph.tensors[op.inputs[3]].shape[1] : keys.shape[position];
   const std::int64_t seen = forward.window > 0 ? std::min(forward.window, all) : all;
   const std::int64_t pairs = element_count(queries) / key * seen;
   return Flops{2.0 * static_cast<double>(pairs * widths_of_attention(op, key, value))};
@@ -30,7 +32,8 @@ std::int64_t widths_of_attention(const Operator& op, std::int64_t key, std::int6
 }
 
 bool is_fused_attention(const Operator& op) {
-  return op.kind == OpKind::fused_attention || op.kind == OpKind::fused_attention_to_all;
+  return op.kind == OpKind::fused_attention || op.kind == OpKind::fused_attention_to_all ||
+         op.kind == OpKind::cached_attention;
 }
 
 std::vector<int> layers(const Graph& graph) {

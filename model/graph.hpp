@@ -39,6 +39,7 @@ enum class OpKind : std::uint8_t {
   /// logarithm of every row's sum.
   fused_attention,
   fused_attention_to_all,  ///< the same of tokens that see all others
+  cached_attention,        ///< fused, and causal: writes keys and values to caches, and reads these
   gelu,
   relu,
   squared_relu,
@@ -96,6 +97,8 @@ struct Operator {
   /// Of a fused attention, forward: how many of the last tokens a token sees, itself among them; 0:
   /// all.
   std::int64_t window = 0;
+  /// Of an attention with caches: tokens of each sample whose keys and values stand in them already.
+  std::int64_t cached = 0;
   ImageWindows image = {};  ///< of what moves tokens of images, or knows windows of them
 };
 

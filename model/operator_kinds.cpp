@@ -64,6 +64,7 @@ std::vector<OperatorKind> kinds_in_code() {
           {{0, {dy, y(1)}}}),
       fused("fused_attention", "FB"),
       fused("fused_attention_to_all", "", "fused_attention"),
+      {"cached_attention", "attention", "attention", "", {.counts = "5>2"}, {}, "fused_attention"},
       row("gelu", "activation_function", "FB", pointwise, {{0, {dy, x(0)}}}),
       row("relu", "activation_function", "FB", pointwise, {{0, {dy, y(0)}}}),
       row("squared_relu", "activation_function", "FB", pointwise, {{0, {dy, x(0)}}}),
@@ -100,6 +101,7 @@ std::vector<OperatorKind> kinds_by_name() {
   return {
       row("tanh", "activation_function", "FB", pointwise, {{0, {dy, y(0)}}}),
       row("first_token", "elementwise", "FB", {.counts = "1>1", .takes_whole = true}, {{0, {dy}}}),
+      row("last_token", "elementwise", "FB", {.counts = "1>1", .takes_whole = true}, {{0, {dy}}}),
       row("attention_sink_gradient", "reduction", "W", not_said),
       row("slot_weights", "elementwise", "FB", {.counts = "2>1"}, {{0, {dy, x(1)}}}),
       row("weighted_swiglu", "activation_function", "FB", {.counts = "2>1"},
@@ -115,6 +117,9 @@ std::vector<OperatorKind> kinds_by_name() {
       row("window_bias", "elementwise", "FW", {.counts = "1>1", .of_image = true}, {{0, {dy}}}),
       row("window_mask", "elementwise", "F",
           {.counts = "1>1", .keeps_shape = true, .of_image = true}, {{0}}),
+      row("squared_error", "elementwise", "FB", {.counts = "2>1", .keeps_shape = true},
+          {{0, {dy, x(0), x(1)}}}),
+      row("pairwise_loss", "elementwise", "FB", {.counts = "1>1"}, {{0, {dy, x(0)}}}),
       row("token_mean", "reduction", "FB", {.counts = "1>1", .takes_whole = true}, {{0, {dy}}}),
   };
 }

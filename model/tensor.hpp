@@ -38,7 +38,17 @@ bool is_scaled(DataType);
 /// Elements of a row that share a scale; 0 where the whole tensor does, or has none.
 std::int64_t block_of(DataType);
 
-enum class Role : std::uint8_t { input, parameter, activation, gradient, statistic, mask };
+enum class Role : std::uint8_t {
+  input,
+  cache,  ///< keys and values of tokens, which stay from pass to pass on whichever device reads them
+  parameter,
+  activation,
+  gradient,
+  statistic,
+  mask
+};
+/// Is a tensor there before a pass, wherever operators read it? Nothing computes or communicates it.
+constexpr bool is_given(Role role) { return role == Role::input || role == Role::cache; }
 
 using TensorId = int;
 

@@ -66,6 +66,7 @@ enum class Category : std::uint8_t {
   parameters,
   gradients,
   optimizer_states,
+  caches,               ///< keys and values of tokens that were processed before
   activations,          ///< kept for the backward pass
   checkpoints,          ///< inputs of what is recomputed
   statistics,           ///< of norms and of the loss: per token
@@ -74,14 +75,16 @@ enum class Category : std::uint8_t {
   whole_gradients,      ///< gradients that are reduced to shards, or leave for the host, until then
   staged,               ///< on the host, what comes from its drives or goes there
 };
-inline constexpr std::array<std::string_view, 10> category_names = {
-    "parameters", "gradients",   "optimizer_states",    "activations",     "checkpoints",
-    "statistics", "temporaries", "gathered_parameters", "whole_gradients", "staged"};
+inline constexpr std::array<std::string_view, 11> category_names = {
+    "parameters",      "gradients",   "optimizer_states",
+    "caches",          "activations", "checkpoints",
+    "statistics",      "temporaries", "gathered_parameters",
+    "whole_gradients", "staged"};
 
 /// Does a buffer of this category live from the first iteration to the last?
 constexpr bool is_resident(Category category) {
   return category == Category::parameters || category == Category::gradients ||
-         category == Category::optimizer_states;
+         category == Category::optimizer_states || category == Category::caches;
 }
 
 /// Whose memory a buffer lies in.

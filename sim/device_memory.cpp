@@ -124,6 +124,7 @@ DeviceMemory memory_of_actor(const Program& program, const Timeline& timeline, s
   const std::vector<MemoryChange> changes = changes_by_task(program, timeline, a);
   DeviceMemory device = memory_beside(program, actor.device, profile, stack, groups_beside);
   device.count = actor.multiplicity;
+  device.sequences = {actor.sequence};
   device.peak = memory_peak(program, timeline, a, changes);
   device.at = task_named(program, timeline, actor.sequence, device.peak, segments);
   device.peak.when = timeline.in_full(device.peak.when);
@@ -167,6 +168,7 @@ std::vector<DeviceMemory> device_memory(const Program& program, const Timeline& 
     const auto alike = std::ranges::find_if(distinct, [&](DeviceMemory other) {
       other.device = device.device;
       other.count = device.count;
+      other.sequences = device.sequences;
       return other == device;
     });
     if (alike == distinct.end()) {
@@ -174,6 +176,8 @@ std::vector<DeviceMemory> device_memory(const Program& program, const Timeline& 
     } else {
       alike->device = std::min(alike->device, device.device);
       alike->count += device.count;
+      alike->sequences.insert(alike->sequences.end(), device.sequences.begin(),
+                              device.sequences.end());
     }
   }
   std::ranges::sort(distinct, {}, &DeviceMemory::device);

@@ -39,6 +39,7 @@ struct DeviceMemory {
   int communicator_count = 0;
   Bytes workspace;                   ///< of the library of matrix products
   bool workspace_allocated = false;  ///< is it among the allocated?
+  std::vector<int> sequences = {};   ///< of the devices that are alike
   int releases = 0;  ///< times that cached segments went back to the driver, which had no more
 
   [[nodiscard]] Bytes outside() const;

@@ -25,6 +25,30 @@ void check_attention(const Run& run, const JsonReader& model) {
                    said ? "\"fused\"" : "none, which is \"fused\"");
 }
 
+void check_use(const Run& run, const JsonReader& model) {
+  const auto is = [](auto what) {
+    return [what](const model::Operator& op) { return what == op.kind; };
+  };
+  const auto& operators = run.graph->operators;
+  if (cost::trains(run.training.optimizer)) {
+    if (std::ranges::any_of(operators, is(model::OpKind::cached_attention)))
+      model.fail("the optimizer none with caches, through which nothing is trained");
+    return;
+  }
+  if (std::ranges::any_of(operators, is(model::OpKind::dropout)) ||
+      std::ranges::any_of(operators, is(model::OpKind::attention_dropout)))
+    model.fail("\"dropout\": false, since the optimizer none trains nothing");
+  if (const auto frozen = model.find("frozen"))
+    frozen->fail("nothing, since the optimizer none trains nothing");
+  for (const char* key : {"overlap_gradients", "bucket", "gradient_buffers", "offload", "swap",
+                          "recompute", "partition_checkpoints", "cpu_checkpointing"}) {
+    if (run.strategy.has(key))
+      run.strategy.at(key).fail("nothing, since the optimizer none has no backward pass");
+  }
+  if (run.options.zero.stage == 1 || run.options.zero.stage == 2)
+    run.strategy.at("zero").fail("0 or 3, since the optimizer none has no gradients and no states");
+}
+
 void check_divided(const Run& run, const JsonReader& model) {
   const auto check = [&](const char* key, int ranks, const std::string& what) {
     const auto count = model.find(key);

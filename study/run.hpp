@@ -88,6 +88,7 @@ struct Scenario {
   std::string file;
   std::string question;
   std::vector<Run> runs;
+  std::optional<JsonReader> workflows = {};  ///< of these runs (study/workflow/)
 };
 
 }  // namespace stratagem::study

@@ -14,6 +14,7 @@
 #include "base/json_copy.hpp"
 #include "base/malformed_input.hpp"
 #include "base/memo.hpp"
+#include "model/freeze.hpp"
 #include "model/zoo/all.hpp"
 #include "model/zoo/presets.hpp"
 #include "strategies/language/plan_devices.hpp"
@@ -184,6 +185,12 @@ std::shared_ptr<const model::Graph> read_model(const JsonReader& reader, std::in
   }
 }
 
+/// A model of which nothing is trained.
+std::shared_ptr<const model::Graph> forward_only(const model::Graph& graph) {
+  return std::make_shared<const model::Graph>(
+      model::freeze(graph, [](const model::Tensor&) { return true; }));
+}
+
 }  // namespace
 
 std::shared_ptr<const model::Graph> graph_of_batch(const Run& run, std::int64_t batch) {
@@ -231,6 +238,9 @@ void read_training(Run& run, const JsonReader& training) {
   cost::choose_rules(run.stack, precision);
   const std::string optimizer = training.at("optimizer").one_of(names(cost::optimizers()));
   run.training = {precision, cost::optimizer_named(optimizer)};
+  if (!trains(run.training.optimizer) && precision.gradients != precision.values)
+    training.at("precision")
+        .fail("a precision without a type of gradients, since nothing is trained");
 }
 
 /// A profile of another GPU than the cluster's is the user's choice, but no silent one.
@@ -337,6 +347,8 @@ void read_parts(Run& run, const JsonReader& reader) {
   read(model, [&] {
     const std::int64_t samples = std::int64_t{std::max(1, run.batch.micro)} * run.batch.ranks;
     run.graph = read_model(model, samples, run.training.precision);
+    check_use(run, model);
+    if (!trains(run.training.optimizer)) run.graph = forward_only(*run.graph);
     run.batch.sequence = run.graph->sample_tokens;
   });
   if (!run.refused) can_be(run, [&] { check_attention(run, model); });
@@ -452,6 +464,10 @@ Scenario scenario_of(const std::string& file, const std::optional<cost::Profile>
     if (!reader.has("runs")) space->fail("\"runs\" beside it, or `stratagem search`");
     space->skip();
   }
+  if (const auto workflows = reader.find("workflows")) {
+    scenario.workflows = JsonReader::from_text(workflows->dump(), file, workflows->path());
+    workflows->skip();
+  }
   std::vector<JsonReader> runs = reader.at("runs").elements();
   if (runs.empty()) reader.at("runs").fail("at least one run");
   if (const auto defaults = reader.find("defaults")) {
@@ -462,6 +478,7 @@ Scenario scenario_of(const std::string& file, const std::optional<cost::Profile>
   const std::string baseline = reader.find("baseline") ? reader.at("baseline").text() : "";
   if (!changes.empty()) {
     const std::vector<Variant> every = variants(changes);
+    if (every.size() > 1) scenario.workflows.reset();  // of which run would a phase be?
     std::vector<JsonReader> all;
     for (const JsonReader& run : runs) {
       for (const Variant& variant : every)

@@ -10,7 +10,8 @@ namespace stratagem::execute {
 
 // The files of this folder, each with rows for some kinds.
 STRATAGEM_TABLE(execution_files, std::vector<Execution>, products, fused_attentions, pointwise,
-                along_rows, on_heads, joins, first_tokens, on_images, mixtures, losses)
+                along_rows, on_heads, joins, first_tokens, on_images, mixtures, losses,
+                losses_of_numbers)
 
 namespace {
 
@@ -35,6 +36,7 @@ const std::vector<Execution>& executions() {
   static const std::vector<Execution> rows = [] {
     std::vector<Execution> all = {
         {.kind = "optimizer_step", .not_at_all = "which is not an operator when a program runs"},
+        {.kind = "cached_attention", .not_at_all = "whose cache nothing has filled"},
         {.kind = "cast", .not_at_all = "which makes 8-bit numbers of 16-bit ones"}};
     for (const std::vector<Execution>& of_file : execution_files())
       all.insert(all.end(), of_file.begin(), of_file.end());

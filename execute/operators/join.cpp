@@ -51,7 +51,7 @@ void for_each_row(const JoinedPart& part, const Work& work) {
 }
 
 template <typename T>
-void forward(const Application<T>& a) {
+void join_parts(const Application<T>& a) {
   const std::vector<std::int64_t> joined = a.outputs[0]->region.shape();
   for (const std::size_t place : {0, 1}) {
     const JoinedPart part = part_of(a.op, place, joined, a.inputs[place]->region.shape());
@@ -64,7 +64,7 @@ void forward(const Application<T>& a) {
 
 /// Adds what comes back for all rows that a row of the part went to.
 template <typename T>
-void backward(const Application<T>& a) {
+void gradient_of_part(const Application<T>& a) {
   const model::Operator& join = a.forward();
   const bool of_first = a.graph.gradient_of[join.inputs[0]] == a.op.outputs[0];
   const std::vector<std::int64_t> joined = a.inputs[0]->region.shape();
@@ -79,7 +79,7 @@ void backward(const Application<T>& a) {
 
 std::vector<Execution> joins() {
   Execution row =
-      computed("join", [](const auto& a) { a.is_forward() ? forward(a) : backward(a); });
+      computed("join", [](const auto& a) { a.is_forward() ? join_parts(a) : gradient_of_part(a); });
   row.not_on_gpu = "latent attention on a GPU";
   return {row};
 }

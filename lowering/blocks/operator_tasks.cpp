@@ -49,7 +49,7 @@ void OperatorTasks::read_operands(Task& task, const OperatorPart& part, bool inn
   for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) {
     const TensorId tensor = op.inputs[i];
     const model::Role role = graph_.tensors[tensor].role;
-    if (role == model::Role::input) continue;  // token ids and the like: no buffer of the plan
+    if (model::is_given(role)) continue;  // token ids and the like: no buffer of a block
     if (role == model::Role::parameter) {
       weights_.read(task, name_of(graph_, c_.facts, tensor), part.reads[i]);
     } else {

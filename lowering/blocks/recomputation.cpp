@@ -40,7 +40,7 @@ std::set<TensorId> inputs_of(const Graph& graph, const std::vector<OpId>& group)
   for (const OpId id : group) {
     for (const TensorId tensor : graph.operators[id].inputs) {
       const model::Role role = graph.tensors[tensor].role;
-      const bool data = role != model::Role::parameter && role != model::Role::input;
+      const bool data = role != model::Role::parameter && !model::is_given(role);
       if (data && !own.contains(tensor)) inputs.insert(tensor);
     }
   }

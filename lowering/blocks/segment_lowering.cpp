@@ -136,7 +136,7 @@ void SegmentLowering::obtain_operands(const Running& running, bool inner, bool r
   const model::Operator& op = graph_.operators[running.id];
   for (std::size_t i = inner ? 1 : 0; i < op.inputs.size(); ++i) {
     const model::Role role = graph_.tensors[op.inputs[i]].role;
-    if (role == model::Role::input || role == model::Role::parameter) continue;
+    if (model::is_given(role) || role == model::Role::parameter) continue;
     connections_.obtain(name_of(graph_, c_.facts, op.inputs[i]), running.operands.reads[i],
                         recomputed);
   }

@@ -100,7 +100,8 @@ void set_attention(cost::Kernel& kernel, const model::Graph& graph, const model:
   const auto q = sizes(op.annotation->inputs[queries], inputs[queries]);
   const auto k = sizes(op.annotation->inputs[queries + 1], inputs[queries + 1]);
   kernel.m = q.at("s");
-  kernel.n = k.at("t");
+  kernel.n = op.kind == OpKind::cached_attention ? op.cached + inputs[3][1] : k.at("t");
+  kernel.seen.before = op.cached;
   kernel.k = k.at("d");
   kernel.batch = q.at("b") * q.at("g") * (q.at("e") / kernel.k);
   kernel.seen.all = op.kind == OpKind::fused_attention_to_all;
@@ -112,7 +113,8 @@ void set_attention(cost::Kernel& kernel, const model::Graph& graph, const model:
                                    .queries = static_cast<double>(kernel.m),
                                    .keys = static_cast<double>(kernel.n),
                                    .causal = !kernel.seen.all,
-                                   .window = static_cast<double>(kernel.seen.window)};
+                                   .window = static_cast<double>(kernel.seen.window),
+                                   .before = static_cast<double>(kernel.seen.before)};
   kernel.flops =
       Flops{2 * static_cast<double>(widths) * shape.heads * shape.queries * shape.seen()};
 }
@@ -122,12 +124,20 @@ std::vector<std::int64_t> read_of(const model::Operator& op,
                                   const std::vector<std::int64_t>& operand,
                                   const std::vector<std::int64_t>& result) {
   static const OpKind first_token = model::operator_named("first_token");
+  static const OpKind last_token = model::operator_named("last_token");
   static const OpKind join = model::operator_named("join");
   const bool forward = op.pass == model::Pass::forward;
-  if (op.kind == first_token && forward) return result;
+  if ((op.kind == first_token || op.kind == last_token) && forward) return result;
   std::vector<std::int64_t> part = operand;
   if (op.kind == join && !forward) part.back() = result.back();
   return part;
+}
+
+/// The rows of a cache that an attention reads, or writes: those of its tokens and before them.
+std::vector<std::int64_t> filled_of(const model::Operator& op, std::vector<std::int64_t> cache,
+                                    std::int64_t tokens) {
+  cache[1] = op.cached + tokens;
+  return cache;
 }
 
 /// Does the operator move this operand through memory as a whole?
@@ -162,6 +172,10 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
     return std::max(0.0, 2 + rule.extra_passes) * total + extra;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (graph.tensors[op.inputs[i]].role == model::Role::cache) {
+      count(op.inputs[i], filled_of(op, inputs[i], inputs[3][1]));
+      continue;
+    }
     if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], read_of(op, inputs[i], outputs[0]));
   }
   // One kernel reads all that the gradients of queries, keys and values need: a third each.

@@ -14,7 +14,7 @@ using model::TensorId;
 
 bool is_data(const Graph& graph, TensorId tensor) {
   const model::Role role = graph.tensors[tensor].role;
-  return role != model::Role::parameter && role != model::Role::input;
+  return role != model::Role::parameter && !model::is_given(role);
 }
 
 /// By tensor: the segment whose forward operator computes it, -1 if none does.
@@ -116,9 +116,11 @@ std::string groups_key(const strategies::Plan& plan, const SegmentFacts& facts) 
 
 /// What an operator knows besides its kind, annotation and shapes.
 std::string knowledge_key(const Operator& op) {
-  if (op.window == 0 && op.image.rows == 0 && op.combine == model::Combine::sum) return "";
+  if (op.window == 0 && op.cached == 0 && op.image.rows == 0 && op.combine == model::Combine::sum)
+    return "";
   std::string key =
       " w" + std::to_string(op.window) + " c" + std::to_string(static_cast<int>(op.combine));
+  key += " k" + std::to_string(op.cached);
   return key + " " + std::to_string(op.image.rows) + "/" + std::to_string(op.image.side);
 }
 

@@ -9,6 +9,7 @@
 #include "lowering/stack/extra_states.hpp"
 #include "lowering/stack/kernels.hpp"
 #include "lowering/stages/shards.hpp"
+#include "lowering/updates/caches.hpp"
 #include "lowering/updates/gather_buffers.hpp"
 #include "lowering/updates/kept_outputs.hpp"
 #include "model/cast_products.hpp"
@@ -293,7 +294,7 @@ std::vector<Resident> buffers_beside(const SequenceContext& context, const Seque
   std::vector<Resident> residents;
   add_step_copies(residents, context, draft, stepped_here);
   add_gradient_buffers(residents, plan.gradients, draft);
-  for (const auto& of : {kept_outputs, kept_buffers, kept_messages, gather_buffers}) {
+  for (const auto& of : {caches, kept_outputs, kept_buffers, kept_messages, gather_buffers}) {
     const std::vector<Resident> more = of(context, draft);
     residents.insert(residents.end(), more.begin(), more.end());
   }

@@ -13,6 +13,8 @@ namespace stratagem::model {
 namespace {
 
 constexpr const char* fused_core = "b s g e^, b t^ g d^, b t^ g w^ -> b s (g o^), b s g queries^";
+constexpr const char* cached_core =
+    "b s g e^, b t^ g d^, b t^ g w^, b n^ g d^, b n^ g w^ -> b s (g o^), b s g queries^";
 constexpr const char* fused_core_with_sinks =
     "b s g e^, b t^ g d^, b t^ g w^, g queries^ -> b s (g o^), b s g queries^";
 
@@ -103,6 +105,17 @@ class Check {
 
   /// Costs and the interpreter find these dimensions by their names.
   void check_attention() const {
+    if (o_.op.kind == "cached_attention") {
+      if (o_.op.annotation != cached_core) fail_annotation(cached_core);
+      for (const std::size_t i : {1, 2}) {
+        if (o_.inputs[i]->role != Role::cache)
+          fail("/reads/" + std::to_string(i), "a tensor of the role cache", o_.op.reads[i]);
+      }
+      if (o_.inputs[1]->shape[1] < o_.op.cached + o_.inputs[3]->shape[1])
+        fail("/cached", "no more tokens than the cache has room for beside the new ones",
+             std::to_string(o_.op.cached));
+      return;
+    }
     if (o_.op.kind != "fused_attention" && o_.op.kind != "fused_attention_to_all") return;
     const char* wanted = o_.inputs.size() > 3 ? fused_core_with_sinks : fused_core;
     if (o_.op.annotation != wanted) fail_annotation(wanted);
@@ -145,6 +158,8 @@ class Check {
     const bool sees_window = o_.op.kind == "fused_attention";
     if (o_.op.window > 0 && !sees_window)
       fail("/window", "the kind fused_attention beside it", o_.op.kind);
+    if (o_.op.cached > 0 && o_.op.kind != "cached_attention")
+      fail("/cached", "the kind cached_attention beside it", o_.op.kind);
     if (form_.of_image) return;
     for (const auto& [key, value] :
          {std::pair("/image_rows", o_.op.image_rows), std::pair("/window_side", o_.op.window_side)})

@@ -72,7 +72,7 @@ class WrittenGraph {
 
   /// Inputs and parameters are there from the start.
   [[nodiscard]] bool is_given(TensorId id) const {
-    return build_[id].role == Role::input || build_[id].role == Role::parameter;
+    return model::is_given(build_[id].role) || build_[id].role == Role::parameter;
   }
 
   void add_turn(const WrittenSegment& segment, const std::string& path, std::int64_t turn) {
@@ -132,12 +132,16 @@ class WrittenGraph {
     const bool grows = std::ranges::any_of(tensor.shape, &WrittenSize::each_sample);
     if (tensor.role == Role::parameter && grows)
       fail(path + "/shape", "sizes of a parameter that do not grow with the batch", "batch");
-    if (tensor.role == Role::input && !grows)
-      fail(path + "/shape", "a size of an input that grows with the batch, such as \"batch\"",
+    if (model::is_given(tensor.role) && !grows)
+      fail(path + "/shape",
+           "a size of " + std::string(tensor.role == Role::cache ? "a cache" : "an input") +
+               " that grows with the batch, such as \"batch\"",
            "none");
-    const bool numbers = tensor.role == Role::parameter || tensor.role == Role::activation;
+    const bool numbers = tensor.role == Role::parameter || tensor.role == Role::activation ||
+                         tensor.role == Role::cache;
     if (numbers && tensor.type && *tensor.type != DataType::fp32)
-      fail(path + "/type", "values or fp32 of a parameter or an activation", to_text(*tensor.type));
+      fail(path + "/type", "values or fp32 of a parameter, an activation or a cache",
+           to_text(*tensor.type));
   }
 
   TensorId sized(const WrittenTensor& tensor, std::vector<std::int64_t> shape,
@@ -193,6 +197,7 @@ class WrittenGraph {
     const OpId id =
         build_.add(kind, op.name, op.annotation, std::move(inputs), std::move(outputs), combine);
     build_.set_window(id, op.window);
+    build_.set_cached(id, op.cached);
     build_.set_image(id, {.rows = op.image_rows, .side = op.window_side});
   }
 

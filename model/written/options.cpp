@@ -50,10 +50,13 @@ OptionList<WrittenTensor> tensor_options() {
           {"role", &T::role,
            choice<Role>({{"activation", Role::activation},
                          {"input", Role::input},
+                         {"cache", Role::cache},
                          {"parameter", Role::parameter},
                          {"statistic", Role::statistic},
                          {"mask", Role::mask}}),
-           "what it is for; statistics and masks have no gradients"},
+           "what it is for; statistics and masks have no gradients. A cache stays from pass to "
+           "pass: one "
+           "for every micro-batch"},
           {"frozen", &T::frozen, flag(), "a parameter that is not trained"},
           {"filled", &T::filled, positive(1),
            "share of its elements that model FLOPs count: of experts' slots those that are taken"}};
@@ -77,6 +80,8 @@ OptionList<WrittenOperator> operator_options() {
           {"writes", &O::writes, names, "tensors of the segment", must_be_there},
           {"window", &O::window, whole(0, most),
            "of a fused attention: how many of the last tokens a token sees; 0: all"},
+          {"cached", &O::cached, whole(0, most),
+           "of an attention with caches: tokens whose keys and values stand in them already"},
           {"image_rows", &O::image_rows, whole(0, 1'000'000),
            "of kinds that know windows of square images: rows of tokens, and as many columns"},
           {"window_side", &O::window_side, whole(0, 1'000'000),

@@ -56,6 +56,7 @@ class Stretches {
                               .kind = to_text(op.kind),
                               .annotation = op.annotation->text,
                               .window = op.window,
+                              .cached = op.cached,
                               .image_rows = op.image.rows,
                               .window_side = op.image.side};
       for (const TensorId tensor : op.inputs) {
@@ -169,6 +170,8 @@ std::string word_of(Role role) {
   switch (role) {
     case Role::input:
       return "input";
+    case Role::cache:
+      return "cache";
     case Role::parameter:
       return "parameter";
     case Role::statistic:
@@ -204,6 +207,7 @@ Json json_of(const WrittenOperator& op) {
                   .set("reads", names(op.reads))
                   .set("writes", names(op.writes));
   if (op.window > 0) json.set("window", op.window);
+  if (op.cached > 0) json.set("cached", op.cached);
   if (op.image_rows > 0) json.set("image_rows", op.image_rows).set("window_side", op.window_side);
   return json;
 }

@@ -43,10 +43,12 @@ class SelfAttention {
     const CoreInputs heads = c_.attention.latent.key_rank > 0 ? latent_heads(build_, c_, x)
                              : c_.attention.fused             ? heads_in_rows(projected(x))
                                                               : heads_in_parts(projected(x));
-    const TensorId core = c_.attention.fused
-                              ? fused_attention(build_, "attention.core", heads, c_.attention.heads,
-                                                c_.attention.sight.of_layer(layer))
-                              : core_in_parts(heads);
+    const TensorId core =
+        c_.attention.cache.room > 0 ? cached_attention(build_, "attention.core", heads,
+                                                       c_.attention.heads, c_.attention.cache)
+        : c_.attention.fused ? fused_attention(build_, "attention.core", heads, c_.attention.heads,
+                                               c_.attention.sight.of_layer(layer))
+                             : core_in_parts(heads);
     return projection("attention.projection", core, c_.hidden);
   }
 

@@ -6,9 +6,36 @@
 #include "base/input_error.hpp"
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/norm.hpp"
+#include "model/zoo/number_head.hpp"
 #include "model/zoo/prefix.hpp"
 
 namespace stratagem::model {
+
+namespace {
+
+/// Of the word after the last token: logits of all ranks are gathered, and one is drawn.
+TensorId next_word(Builder& build, TensorId x, TensorId words) {
+  const TensorId all = logits(build, last_token(build, x), words, "b");
+  const TensorId drawn =
+      build.tensor("probabilities", build[all].shape, DataType::fp32, Role::activation);
+  build.add(OpKind::softmax, "probabilities", "b vocabulary^ -> b vocabulary^", {all}, {drawn});
+  return drawn;
+}
+
+/// What follows the last norm.
+TensorId predicted(Builder& build, const TransformerConfig& c, const Head& head, TensorId x,
+                   TensorId table) {
+  if (head.use.predicts == Predicts::values) return loss_of_values(build, x);
+  if (head.use.predicts == Predicts::reward) return loss_of_rewards(build, x, head.use.answers);
+  const TensorId words =
+      head.tied ? table : build.parameter("logits.weight", {c.vocabulary, c.hidden}, c.type);
+  if (head.use.cache.room > 0) return next_word(build, x, words);
+  const TensorId result = logits(build, x, words, "b s");
+  return head.fused_loss ? fused_cross_entropy(build, result, "b s", "vocabulary")
+                         : cross_entropy(build, result, "b s", "vocabulary");
+}
+
+}  // namespace
 
 Graph decoder(const std::string& name, const TransformerConfig& c, const Head& head) {
   expects(c.attention.prefix == 0 || !c.attention.fused, "a fused attention knows no prefix");
@@ -18,12 +45,9 @@ Graph decoder(const std::string& name, const TransformerConfig& c, const Head& h
   const TensorId x = layers(build, c, dropped(build, c, "dropout", start.rows));
   build.begin_segment("head");
   const TensorId y = norm(build, c.norm, "final_norm", x);
-  const TensorId words =
-      head.tied ? start.words : build.parameter("logits.weight", {c.vocabulary, c.hidden}, c.type);
-  const TensorId result = logits(build, y, words);
-  Graph graph = std::move(build).finish(
-      head.fused_loss ? fused_cross_entropy(build, result, "b s", "vocabulary")
-                      : cross_entropy(build, result, "b s", "vocabulary"));
+  const TensorId result = predicted(build, c, head, y, start.words);
+  if (head.use.cache.room > 0) build.freeze_all();  // no gradient comes through a cache
+  Graph graph = std::move(build).finish(result);
   if (c.attention.prefix > 0) graph = train_prefixes_only(std::move(graph));
   graph.sample_tokens = c.sequence;
   return graph;

@@ -40,6 +40,20 @@ struct CoreInputs {
 TensorId fused_attention(Builder& build, const std::string& name, const CoreInputs& of,
                          std::int64_t heads, const Sight& sight);
 
+/// Keys and values of tokens that were computed before, for whoever generates token by token.
+struct Cache {
+  std::int64_t room = 0;    ///< tokens of each sample that it holds; 0: there is none
+  std::int64_t tokens = 0;  ///< of these, those before the sequence's own
+  friend bool operator==(const Cache&, const Cache&) = default;
+};
+
+/// The same of causal attention with caches, which nothing is trained through: the kernel writes the
+/// sequence's keys and values behind those that stand there, and reads them all. Two caches (batch,
+/// room, groups, head) are added, which stay from pass to pass. Source: flash_attn_with_kvcache of
+/// FlashAttention-2.
+TensorId cached_attention(Builder& build, const std::string& name, const CoreInputs& of,
+                          std::int64_t heads, const Cache& cache);
+
 /// The key "attention" of a configuration.
 template <typename Config, typename Place>
 Option<Config> fused_attention_option(Place fused) {

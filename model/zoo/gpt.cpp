@@ -32,12 +32,13 @@ Graph gpt(const GptConfig& c) {
                                 .fused = c.fused_attention,
                                 .norms = variant.qk_norm,
                                 .prefix = c.prefix,
-                                .width = variant.head_width},
+                                .width = variant.head_width,
+                                .cache = variant.use.cache},
                   .mlp = {.inner = c.intermediate > 0 ? c.intermediate : 4 * c.hidden,
                           .activation = c.activation,
                           .bias = bias},
                   .experts = c.experts},
-                 {.tied = c.tied, .fused_loss = variant.fused_loss});
+                 {.tied = c.tied, .fused_loss = variant.fused_loss, .use = variant.use});
 }
 
 namespace {
@@ -50,6 +51,7 @@ void complete_gpt(GptConfig& c, const JsonReader& config) {
   check_sight(config, c, c.fused_attention);
   check_experts(config, c.experts, c.layers, c.activation == OpKind::swiglu && !c.variant.biases);
   check_prefix(config, c.fused_attention);
+  check_use(config, c, c.fused_attention);
 }
 
 }  // namespace
@@ -61,7 +63,7 @@ Family gpt_family() {
   const auto size = whole(1, 10'000'000);
   return family_of<C>(
       "gpt", "GPT-2, GPT-3, OPT, Nemotron, mixtures of experts: every choice of a decoder is a key",
-      with_experts(with_sight(with_sizes<C>(
+      with_use(with_experts(with_sight(with_sizes<C>(
           {{"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
             "4 x `hidden`"},
            {"activation", &C::activation,
@@ -89,7 +91,7 @@ Family gpt_family() {
            fused_attention_option<C>(&C::fused_attention),
            {"tied", &C::tied, flag(), "logits use the word embedding, or a table of their own"},
            fused_loss_option<C>(of_variant(&V::fused_loss)),
-           prefix_option(&C::prefix)}))),
+           prefix_option(&C::prefix)})))),
       &complete_gpt, &gpt);
 }
 

@@ -6,6 +6,7 @@
 #include "model/graph.hpp"
 #include "model/zoo/mixture_of_experts.hpp"
 #include "model/zoo/transformer_config.hpp"
+#include "model/zoo/use.hpp"
 
 namespace stratagem::model {
 
@@ -19,6 +20,7 @@ struct GptVariant {
   bool fused_loss = false;      ///< see fused_cross_entropy
   std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
   Sight sight = {};             ///< see fused_attention.hpp
+  Use use = {};                 ///< see use.hpp
   friend bool operator==(const GptVariant&, const GptVariant&) = default;
 };
 

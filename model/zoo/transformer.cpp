@@ -1,6 +1,7 @@
 // Builds the embeddings, layers and logits of a transformer.
 #include "model/zoo/transformer.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "model/zoo/attention.hpp"
@@ -45,6 +46,16 @@ class Layer {
   const TransformerConfig& c_;
 };
 
+/// The rows of those tokens that are not in the cache, looked up.
+TensorId rows_of_places(Builder& build, const TransformerConfig& c, TensorId table) {
+  const TensorId numbers =
+      build.tensor("places", {c.batch, c.sequence}, DataType::int64, Role::input);
+  const TensorId rows =
+      build.tensor("place_rows", {c.batch, c.sequence, c.hidden}, c.type, Role::activation);
+  build.add(OpKind::embedding, "lookup_places", "b s, place^ h -> b s h", {numbers, table}, {rows});
+  return rows;
+}
+
 }  // namespace
 
 Embedded embedded(Builder& build, const TransformerConfig& c) {
@@ -53,15 +64,17 @@ Embedded embedded(Builder& build, const TransformerConfig& c) {
   const std::vector<std::int64_t> shape = {c.batch, c.sequence, c.hidden};
   Embedded result{.words = build.parameter("words", {c.vocabulary, c.hidden}, c.type), .rows = -1};
   const bool learned = c.positions == Positions::learned;
-  const TensorId positions =
-      learned ? build.parameter("positions", {c.sequence, c.hidden}, c.type) : -1;
+  const std::int64_t places = std::max(c.sequence, c.attention.cache.room);
+  TensorId positions = learned ? build.parameter("positions", {places, c.hidden}, c.type) : -1;
   result.rows = build.tensor("word_rows", shape, c.type, Role::activation);
   build.add(OpKind::embedding, "lookup", "b s, vocabulary+ h -> b s h", {tokens, result.words},
             {result.rows});
   if (!learned) return result;
+  if (places > c.sequence) positions = rows_of_places(build, c, positions);
   const TensorId placed = build.tensor("placed", shape, c.type, Role::activation);
-  build.add(OpKind::add, "add_positions", "b s h, s h -> b s h", {result.rows, positions},
-            {placed});
+  build.add(OpKind::add, "add_positions",
+            places > c.sequence ? "b s h, b s h -> b s h" : "b s h, s h -> b s h",
+            {result.rows, positions}, {placed});
   result.rows = placed;
   return result;
 }
@@ -79,12 +92,12 @@ TensorId layers(Builder& build, const TransformerConfig& c, TensorId x) {
   return x;
 }
 
-TensorId logits(Builder& build, TensorId x, TensorId words) {
+TensorId logits(Builder& build, TensorId x, TensorId words, const std::string& rows) {
   std::vector<std::int64_t> shape = build[x].shape;
   shape.back() = build[words].shape.front();
   const TensorId y = build.tensor("logits", shape, build[x].type, Role::activation);
-  build.add(OpKind::contraction, "logits", "b s k+, vocabulary k+ -> b s vocabulary", {x, words},
-            {y});
+  build.add(OpKind::contraction, "logits", rows + " k+, vocabulary k+ -> " + rows + " vocabulary",
+            {x, words}, {y});
   return y;
 }
 

@@ -26,8 +26,8 @@ TensorId dropped(Builder& build, const TransformerConfig& config, const std::str
 /// before those of the tokens, without rotary positions.
 TensorId layers(Builder& build, const TransformerConfig& config, TensorId x);
 
-/// The product with a table of words.
-TensorId logits(Builder& build, TensorId x, TensorId words);
+/// The product of rows, whose dimensions are `rows` ("b s"), with a table of words.
+TensorId logits(Builder& build, TensorId x, TensorId words, const std::string& rows = "b s");
 /// Logits to which a trained bias of every word is added.
 TensorId with_bias(Builder& build, TensorId logits);
 

@@ -42,6 +42,7 @@ struct Attention {
   std::int64_t prefix = 0;    ///< trained positions before the tokens, see prefix.hpp; 0: none
   std::int64_t width = 0;     ///< of a head; 0: its share of the hidden size
   Latent latent = {};
+  Cache cache = {};  ///< of keys and values, with a fused core
 };
 
 /// `batch` is the micro-batch over all data-parallel ranks together; sizes are of the whole model.

@@ -171,6 +171,8 @@ void Plan::run_in_ring(model::OpId id, const std::string& axis) {
   const std::string who = "operator " + op.name;
   if (!model::is_fused_attention(op))
     throw InputError("", "", "fused attention, to run in a ring", who);
+  if (op.kind == model::OpKind::cached_attention)
+    throw InputError("", "", "attention without a cache, to run in a ring", who);
   const bool sinks = op.inputs.size() > 3;
   if (sinks || op.window > 0) {
     throw InputError("", "", "attention to all earlier keys, to run in a ring",

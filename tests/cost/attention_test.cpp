@@ -62,6 +62,18 @@ TEST_CASE("behind a window a query sees so many keys, fewer at the beginning") {
   }
 }
 
+TEST_CASE("behind a cache a query sees all of it, and no multiprocessor has a block more") {
+  const AttentionPass one = pass(0.6, 0, 0);
+  const AttentionShape prompt{.heads = 4, .queries = 64, .keys = 64, .causal = true};
+  const AttentionShape later{
+      .heads = 4, .queries = 64, .keys = 1064, .causal = true, .before = 1000};
+  CHECK(prompt.seen() == 32);
+  CHECK(later.seen() == 1032);
+  // However few heads there are: the keys are divided, too.
+  CHECK(attention_share(one, later, 132) == 0.6);
+  CHECK(close(attention_share(one, prompt, 4), 0.6 / 3, 1e-12));
+}
+
 TEST_CASE("a window as long as the keys takes as long as none") {
   AttentionShape shape{.heads = 30, .queries = 8192, .keys = 8192, .causal = true};
   const double none = attention_share(pass(0.6, 100, 206), shape, 100);

@@ -49,7 +49,8 @@ TEST_CASE("weights, gradients, master copies and states take the bytes of hand f
                                                     {"momentum", 4},
                                                     {"adafactor", sums},
                                                     {"adafactor-momentum", 4 + sums},
-                                                    {"adam-8bit", 2 * (1 + 4.0 / 2048)}};
+                                                    {"adam-8bit", 2 * (1 + 4.0 / 2048)},
+                                                    {"none", 0}};
   CHECK(precisions.size() == cost::precisions().size());
   CHECK(optimizers.size() == cost::optimizers().size());
   for (const cost::Precision& precision : cost::precisions()) {

@@ -37,6 +37,13 @@ model::Graph llama(bool mixture, bool latent) {
   return model::llama(config);
 }
 
+/// A critic, or a reward model that compares two answers of each prompt.
+model::Graph with_numbers(model::Predicts predicts) {
+  model::LlamaConfig config{4, 16, 4, 2, 24, 8, 24, 8};
+  config.variant.use = {.predicts = predicts, .answers = 2};
+  return model::llama(config);
+}
+
 model::Graph t5() {
   model::T5Config config = small_t5();
   config.layers = config.decoder_layers = 4;
@@ -50,6 +57,8 @@ std::vector<Family> made_families() {
   all.push_back({"Llama", llama(false, false)});
   all.push_back({"latent", llama(false, true)});
   all.push_back({"mixture", llama(true, false)});
+  all.push_back({"critic", with_numbers(model::Predicts::values)});
+  all.push_back({"reward model", with_numbers(model::Predicts::reward)});
   all.push_back({"BERT", model::bert({.layers = 4,
                                       .hidden = 16,
                                       .heads = 4,
@@ -170,7 +179,8 @@ Each cell was run: a small model of the family, lowered, checked, and trained fo
 four micro-batches in double precision. What "runs" agrees with one device to 1e-9. Of schedules
 without a flush (`pipedream`, `pipedream-vertical`, `pipedream-2bw`) it means that the program
 passes all checks. A number names the refusal below. Models have four layers (the T5 four and four)
-and no tied tables. "Latent" is a Llama with latent attention, "mixture" one with experts.
+and no tied tables. "Latent" is a Llama with latent attention, "mixture" one with experts, "critic"
+and "reward model" are Llamas with such heads.
 `tests/execute/families_test.cpp` writes this page, and compares it.
 )";
 

@@ -7,9 +7,11 @@
 #include "base/input_error.hpp"
 #include "model/operator_kinds.hpp"
 #include "report/report.hpp"
+#include "report/workflows.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
+#include "study/workflow/outcome.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::keys {
@@ -61,6 +63,7 @@ std::string Oracle::write(const ordered_json& world) const {
 std::string Oracle::read(const ordered_json& world) {
   try {
     const study::Scenario scenario = study::read_scenario(write(world));
+    static_cast<void>(study::read_workflows(scenario));
     if (scenario.runs.front().refused) return scenario.runs.front().refused->what();
   } catch (const InputError& error) {
     return error.what();
@@ -85,12 +88,17 @@ Answers Oracle::ask(const ordered_json& world) {
     for (const study::Run& run : scenario.runs)
       outcomes.push_back(study::simulate(run, {}).outcome);
     const std::vector<study::Result> results = study::compare(scenario, std::move(outcomes));
-    const ordered_json report = ordered_json::parse(report::to_json(scenario, results).text());
+    std::vector<study::WorkflowOutcome> workflows;
+    for (const study::Workflow& workflow : study::read_workflows(scenario))
+      workflows.push_back(study::simulate_workflow(workflow, {}));
+    ordered_json run =
+        ordered_json::parse(report::to_json(scenario, results).text()).at("runs").at(0);
+    run["workflows"] = ordered_json::parse(report::to_json(workflows).text());
     const std::vector<std::string> failures = study::failures(results);
-    return {.run = report.at("runs").at(0),
+    return {.run = std::move(run),
             .failures = failures.size(),
             .complaints = ordered_json(failures).dump(),
-            .table = report::table(scenario, results),
+            .table = report::table(scenario, results) + report::workflow_text(workflows),
             .topology = topology::describe(scenario.runs.front().cluster),
             .refused = ""};
   } catch (const InputError& error) {

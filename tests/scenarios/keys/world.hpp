@@ -21,7 +21,7 @@ ordered_json loaded(ordered_json world);
 
 /// The answers of the program for the run, as users read them.
 struct Answers {
-  ordered_json run;        ///< of the report: iteration_time_s, ...
+  ordered_json run;        ///< of the report: iteration_time_s, ..., and the workflows
   ordered_json failures;   ///< how many expectations do not hold
   std::string complaints;  ///< about them
   std::string table;

@@ -1,0 +1,74 @@
+// Sums residents by device, and compares where parameters lie.
+#include "study/workflow/held_weights.hpp"
+
+#include <algorithm>
+
+#include "base/input_error.hpp"
+
+namespace stratagem::study {
+namespace {
+
+using program::Category;
+using program::Resident;
+
+bool stays(const Resident& resident) {
+  return resident.place == program::Residence::device && (!resident.span || resident.until_next);
+}
+
+/// Where the buffer of a device lies in its tensor: a mask, or one that its layout gives.
+HeldPart part_of(const program::Program& program, const Resident& resident,
+                 const model::Tensor& tensor, int device) {
+  if (!resident.masks.empty()) return {resident.masks.front(), resident.bytes};
+  const placement::Grid& grid = program.grids[resident.grid];
+  const int position = grid.position(device);
+  return {mask_at(resident.layout, tensor.shape, grid.sizes(), grid.coordinates(position)),
+          resident.bytes};
+}
+
+Bytes used_by(const Simulated& simulated, int sequence) {
+  Bytes most;
+  for (const sim::DeviceMemory& device : simulated.outcome.devices) {
+    if (std::ranges::count(device.sequences, sequence) > 0) most = std::max(most, device.used());
+  }
+  return most;
+}
+
+}  // namespace
+
+Held held_by(const Run& run, const Simulated& simulated) {
+  const program::Program& program = simulated.program;
+  Held held;
+  for (std::size_t device = 0; device < program.devices.size(); ++device) {
+    const int sequence = program.devices[device].sequence;
+    Bytes kept, caches;
+    std::map<std::string, HeldPart>& parts = held.parameters.emplace_back();
+    for (const Resident& resident : program.sequences[sequence].residents) {
+      if (!stays(resident) || !is_resident(resident.category)) continue;
+      (resident.category == Category::caches ? caches : kept) += resident.bytes;
+      if (resident.category != Category::parameters || resident.tensor < 0) continue;
+      const model::Tensor& tensor = run.graph->tensors[resident.tensor];
+      parts.emplace(tensor.name, part_of(program, resident, tensor, static_cast<int>(device)));
+    }
+    held.kept.push_back(kept);
+    held.caches.push_back(caches);
+    held.used.push_back(used_by(simulated, sequence));
+  }
+  return held;
+}
+
+std::string divided_differently(const Held& one, const Held& other) {
+  for (std::size_t device = 0; device < one.parameters.size(); ++device) {
+    const auto& there = other.parameters[device];
+    for (const auto& [name, part] : one.parameters[device]) {
+      const auto found = there.find(name);
+      if (found != there.end() && found->second == part) continue;
+      // On no device of the other run: it is a parameter of a model with another head.
+      const bool anywhere = std::ranges::any_of(
+          other.parameters, [&](const auto& parts) { return parts.contains(name); });
+      if (anywhere) return name;
+    }
+  }
+  return "";
+}
+
+}  // namespace stratagem::study
