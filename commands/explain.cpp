@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/input_error.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
 #include "commands/outputs.hpp"
+#include "model/operator_kinds.hpp"
 #include "model/written/form.hpp"
 #include "strategies/language/plan_text.hpp"
 #include "study/plan_of.hpp"
@@ -18,7 +21,17 @@
 namespace stratagem::commands {
 namespace {
 
+/// A file has tensors of each sample, and none of several samples together.
+void refuse_answers(const study::Run& run) {
+  static const model::OpKind compares = model::operator_named("pairwise_loss");
+  if (std::ranges::count(run.graph->operators, compares, &model::Operator::kind) == 0) return;
+  throw InputError(run.origin.file, run.origin.path + "/model/head",
+                   "words or values with --as-model: a file cannot have losses of several samples",
+                   "reward");
+}
+
 std::string model_text(const study::Run& run) {
+  refuse_answers(run);
   const auto one = study::graph_of_batch(run, 1), two = study::graph_of_batch(run, 2);
   return model::written(*one, *two);
 }

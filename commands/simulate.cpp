@@ -69,7 +69,6 @@ void keep_alone(study::Scenario& scenario, const Arguments& asked) {
   }
   if (kept.empty()) chosen_run(scenario, asked);  // says which names there are
   scenario.runs = std::move(kept);
-  scenario.workflows.reset();
 }
 
 std::optional<double> price(const Arguments& asked) {
@@ -81,11 +80,13 @@ std::optional<double> price(const Arguments& asked) {
 
 /// What was asked for, for people.
 std::string printed(const study::Scenario& scenario, const std::vector<study::Result>& results,
-                    const Arguments& asked) {
+                    const std::vector<study::WorkflowOutcome>& workflows, const Arguments& asked) {
   if (asked.has("accuracy")) return report::accuracy(results);
   if (asked.has("memory")) return report::memory_table(results);
   if (asked.has("columns")) return report::table_of(results, chosen_columns(asked), price(asked));
-  std::string text = report::table(scenario, results);
+  std::string text = report::table(scenario, results) + report::workflow_text(workflows);
+  if (scenario.workflows && workflows.empty())
+    text += "\nWorkflows are left out with --run and --grid.\n";
   if (!asked.has("price")) return text;
   const auto& all = report::run_columns();
   const auto cost = std::ranges::find(all, "cost", &report::RunColumn::name);
@@ -147,6 +148,11 @@ std::vector<Output> outputs_about(const study::Run& run, const study::Simulated&
   return outputs;
 }
 
+study::SimulateOptions simulate_options_of(const Arguments& asked) {
+  return {.folded = !asked.has("unfolded"),
+          .repeats = asked.has("exact") ? sim::Repeats::simulated : sim::Repeats::left_out};
+}
+
 /// All runs, what was asked for about the chosen one, and what a page draws of each, if one was
 /// asked for.
 struct All {
@@ -159,12 +165,11 @@ All simulate_all(const study::Scenario& scenario, const Arguments& asked) {
   const bool one = asked.has("trace") || asked.has("program");
   const study::Run& chosen = one ? chosen_run(scenario, asked) : scenario.runs.front();
   All all;
-  using sim::Repeats;
   const auto options_of = [&](const study::Run& run) {
-    const bool all_repeats =
-        asked.has("exact") || asked.has("report") || (asked.has("trace") && &run == &chosen);
-    return study::SimulateOptions{.folded = !asked.has("unfolded"),
-                                  .repeats = all_repeats ? Repeats::simulated : Repeats::left_out};
+    study::SimulateOptions options = simulate_options_of(asked);
+    if (asked.has("report") || (asked.has("trace") && &run == &chosen))
+      options.repeats = sim::Repeats::simulated;
+    return options;
   };
   std::vector<study::Outcome> outcomes(scenario.runs.size());
   std::vector<Json> pictures(scenario.runs.size());
@@ -180,18 +185,14 @@ All simulate_all(const study::Scenario& scenario, const Arguments& asked) {
   return all;
 }
 
-void find_remedies(std::vector<study::Result>& results, int threads) {
-  for (study::Result& result : results) {
-    if (result.outcome.status == study::Outcome::Status::out_of_memory)
-      result.remedies = study::remedies(*result.run, 3, threads);
-  }
+void find_remedies(study::Result& result, int threads) {
+  if (result.outcome.status == study::Outcome::Status::out_of_memory)
+    result.remedies = study::remedies(*result.run, 3, threads);
 }
 
-void find_gains(std::vector<study::Result>& results, int threads) {
-  for (study::Result& result : results) {
-    if (result.outcome.status == study::Outcome::Status::ok)
-      result.gains = study::gains(*result.run, threads);
-  }
+void find_gains(study::Result& result, int threads) {
+  if (result.outcome.status == study::Outcome::Status::ok)
+    result.gains = study::gains(*result.run, threads);
 }
 
 std::string why(const std::vector<study::Result>& results) {
@@ -202,15 +203,33 @@ std::string why(const std::vector<study::Result>& results) {
   return runs.empty() ? "" : "\n" + report::why_text(runs);
 }
 
-std::vector<study::WorkflowOutcome> simulate_workflows(const study::Scenario& scenario,
+std::vector<study::WorkflowOutcome> simulate_workflows(const std::vector<study::Workflow>& all,
                                                        const Arguments& asked) {
-  const std::vector<study::Workflow> workflows = study::read_workflows(scenario);
-  std::vector<study::WorkflowOutcome> outcomes(workflows.size());
-  const study::SimulateOptions options{.folded = !asked.has("unfolded")};
-  for_each_index(workflows.size(), jobs(asked), [&](std::size_t i) {
-    outcomes[i] = study::simulate_workflow(workflows[i], options);
+  std::vector<study::WorkflowOutcome> outcomes(all.size());
+  for_each_index(all.size(), jobs(asked), [&](std::size_t i) {
+    outcomes[i] = study::simulate_workflow(all[i], simulate_options_of(asked));
   });
   return outcomes;
+}
+
+/// The workflows that are asked for: those of runs that are all simulated under their own names.
+std::vector<study::Workflow> asked_workflows(const study::Scenario& scenario,
+                                             const Arguments& asked) {
+  const bool one = asked.has("run") && !asked.has("trace") && !asked.has("program");
+  if (asked.has("grid")) return {};
+  std::vector<study::Workflow> all = study::read_workflows(scenario);
+  if (one) all.clear();
+  return all;
+}
+
+/// Results of runs that are more than settings of a generation.
+std::vector<study::Result> without_generators(const std::vector<study::Result>& results,
+                                              const std::vector<study::Workflow>& workflows) {
+  std::vector<study::Result> rest;
+  for (const study::Result& result : results) {
+    if (!study::only_generates(*result.run, workflows)) rest.push_back(result);
+  }
+  return rest.empty() ? results : rest;
 }
 
 /// A line for each workflow that is refused.
@@ -232,11 +251,17 @@ int run_simulate(const std::vector<std::string>& line) {
   if (asked.has("columns")) chosen_columns(asked);
   if (asked.has("expanded")) return write_programs(asked);
   study::Scenario scenario = changed_scenario(asked);
+  const std::vector<study::Workflow> workflows = asked_workflows(scenario, asked);
   if (asked.has("run") && !asked.has("trace") && !asked.has("program")) keep_alone(scenario, asked);
   auto [results, outputs, pictures] = simulate_all(scenario, asked);
-  const std::vector<study::WorkflowOutcome> workflows = simulate_workflows(scenario, asked);
-  if (!asked.has("no-remedies") && !asked.has("accuracy")) find_remedies(results, threads);
-  if (asked.has("why")) find_gains(results, threads);
+  const std::vector<study::WorkflowOutcome> outcomes = simulate_workflows(workflows, asked);
+  const bool remedies = !asked.has("no-remedies") && !asked.has("accuracy");
+  for (study::Result& result : results) {
+    if (study::only_generates(*result.run, workflows)) continue;
+    if (remedies) find_remedies(result, threads);
+    if (asked.has("why")) find_gains(result, threads);
+  }
+  const std::vector<study::Result> shown = without_generators(results, workflows);
   if (asked.has("csv")) {
     outputs.insert(outputs.begin(), {asked.text("csv"), report::csv_of(results, price(asked))});
   }
@@ -246,16 +271,15 @@ int run_simulate(const std::vector<std::string>& line) {
   }
   if (asked.has("json")) {
     Json json = report::to_json(scenario, results);
-    if (!workflows.empty()) json.set("workflows", report::to_json(workflows));
+    if (!outcomes.empty()) json.set("workflows", report::to_json(outcomes));
     const std::string text = json.text(2) + "\n";
     outputs.insert(outputs.begin(), {asked.text("json"), text});
   }
   check_outputs(outputs, files_of(scenario));
-  fmt::print(for_people(outputs), "{}{}{}", printed(scenario, results, asked), why(results),
-             report::workflow_text(workflows));
+  fmt::print(for_people(outputs), "{}{}", printed(scenario, shown, outcomes, asked), why(shown));
   write_below(outputs);
   std::vector<std::string> refusals = study::refusals(results);
-  std::ranges::copy(refused(workflows), std::back_inserter(refusals));
+  std::ranges::copy(refused(outcomes), std::back_inserter(refusals));
   return conclude(refusals, study::failures(results));
 }
 

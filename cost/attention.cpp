@@ -48,9 +48,10 @@ double attention_share(const AttentionPass& pass, const AttentionShape& shape,
                        double multiprocessors) {
   constexpr double largest_block = 128;
   const double block = std::min(shape.queries, largest_block);
-  const double mean = shape.heads * shape.queries / block / multiprocessors;
+  const double blocks = shape.heads * shape.queries / block / multiprocessors;
+  const double mean = shape.divides_keys ? std::max(1.0, blocks) : blocks;
   const double most = shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys;
-  const double last = shape.before > 0 ? 0 : most / shape.seen();
+  const double last = most / shape.seen();
   const double edges = shape.causal ? 1 + (1 - most / shape.keys) : 0;
   const double extra = pass.ramp.value + edges * pass.tile.value;
   return pass.efficiency.value / ((1 + extra / shape.seen()) * (1 + last / mean));

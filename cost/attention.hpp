@@ -27,11 +27,13 @@ struct AttentionShape {
   double queries;
   double keys;
   bool causal;
-  double window = 0;  ///< of causal: how many of the last keys a query sees; 0: all
-  double before = 0;  ///< of causal, without a window: keys before the first query's own
+  double window = 0;          ///< of causal: how many of the last keys a query sees; 0: all
+  double before = 0;          ///< of causal, without a window: keys before the first query's own
+  bool divides_keys = false;  ///< are keys divided where queries are too few for all processors?
 
-  /// Mean number of keys that a query sees: behind a causal mask half of those of its tokens and all
-  /// before these, with a window w w (1 - (w - 1) / (2 keys)). Ranks that divide queries are assumed to have equal work.
+  /// Mean number of keys that a query sees: behind a causal mask half of those of its tokens and
+  /// all before these, with a window w w (1 - (w - 1) / (2 keys)). Ranks that divide queries are
+  /// assumed to have equal work.
   [[nodiscard]] double seen() const;
 };
 
@@ -52,9 +54,9 @@ struct AttentionShape {
 /// too, though FlashAttention-2 divides its keys: that differs where there are more of either.
 /// Source of the blocks: Dao, FlashAttention-2, arXiv:2307.08691, section 3.2.
 ///
-/// Where keys stand before the first query's own, in a cache, the keys are divided over the
-/// multiprocessors, too, and none has a whole block more (Flash-Decoding, flash_attn_with_kvcache of
-/// FlashAttention-2; assumed, not measured). Reading them takes longer than the products.
+/// A kernel that reads a cache divides keys, too, where `mean` is less than 1, so that all
+/// multiprocessors have the same: it then counts as 1 (Flash-Decoding; flash_attn_with_kvcache of
+/// FlashAttention-2; assumed, not measured).
 ///
 /// `extra` is `ramp` without a mask and ramp + tile behind a causal mask. A window adds a second
 /// edge: one `tile` more for the share 1 - window / keys of the queries, which do not see the first

@@ -23,6 +23,7 @@ struct SeenKeys {
   bool all = false;         ///< no causal mask hides any
   std::int64_t window = 0;  ///< the last keys that a query sees; 0: all up to its own
   std::int64_t before = 0;  ///< keys before the first query's own, which all queries see
+  bool in_cache = false;    ///< keys come from a cache, and may be divided, too (attention.hpp)
 
   friend auto operator<=>(const SeenKeys&, const SeenKeys&) = default;
 };

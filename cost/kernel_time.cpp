@@ -9,6 +9,16 @@
 
 namespace stratagem::cost {
 
+AttentionShape attention_shape(const Kernel& kernel) {
+  return {.heads = static_cast<double>(kernel.batch * kernel.piece.of),
+          .queries = static_cast<double>(kernel.m),
+          .keys = static_cast<double>(kernel.n),
+          .causal = !kernel.seen.all,
+          .window = static_cast<double>(kernel.seen.window),
+          .before = static_cast<double>(kernel.seen.before),
+          .divides_keys = kernel.seen.in_cache};
+}
+
 namespace {
 
 /// A fused kernel reads and writes its operands once.
@@ -25,12 +35,7 @@ Seconds attention_time(const Kernel& kernel, const Profile& profile,
     throw InputError("profile " + profile.name, "/peak/" + model::to_text(kernel.type),
                      "a data type that this GPU has constants for", "");
   }
-  const AttentionShape shape{.heads = static_cast<double>(kernel.batch * kernel.piece.of),
-                             .queries = static_cast<double>(kernel.m),
-                             .keys = static_cast<double>(kernel.n),
-                             .causal = !kernel.seen.all,
-                             .window = static_cast<double>(kernel.seen.window),
-                             .before = static_cast<double>(kernel.seen.before)};
+  const AttentionShape shape = attention_shape(kernel);
   const double share =
       attention_share(chosen->second, kernel.kind == KernelKind::attention,
                       static_cast<double>(kernel.k), shape, profile.multiprocessors.value);

@@ -10,6 +10,9 @@
 
 namespace stratagem::cost {
 
+/// The heads, queries and keys of fused attention.
+AttentionShape attention_shape(const Kernel& kernel);
+
 /// Device time of a kernel on an otherwise idle GPU, launches not waited for.
 ///   gemm:    gemm_time of the product, see gemm.hpp, / pieces, and (launches - 1) * kernel_floor
 ///   attention: launches * kernel_floor

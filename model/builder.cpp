@@ -67,12 +67,6 @@ void Builder::set_cached(OpId attention, std::int64_t tokens) {
 
 void Builder::set_image(OpId op, ImageWindows image) { graph_.operators[op].image = image; }
 
-void Builder::freeze_all() {
-  for (Tensor& tensor : graph_.tensors) {
-    if (tensor.role == Role::parameter) tensor.requires_grad = false;
-  }
-}
-
 Graph Builder::finish(TensorId loss) && {
   differentiate(graph_, loss);
   return std::move(graph_);

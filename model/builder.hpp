@@ -26,8 +26,6 @@ class Builder {
 
   /// A parameter that is not trained.
   void freeze(TensorId parameter) { graph_.tensors[parameter].requires_grad = false; }
-  /// The same of all that there are.
-  void freeze_all();
   /// See Operator::window.
   void set_window(OpId attention, std::int64_t window);
   /// See Operator::cached.

@@ -206,6 +206,7 @@ class Differentiation {
     const bool cast = type_before_.contains(graph_.operators[id].inputs[0]);
     if (kind == OpKind::contraction && cast)
       gradients.front() = cast_gradient(id, gradients.front());
+    if (kind == OpKind::cached_attention) return;  // nothing is trained through a cache
     if (rules.empty())
       throw InputError("", "", "operators that have gradients on the way to the loss",
                        graph_.operators[id].name + ", a " + to_text(kind));

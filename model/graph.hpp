@@ -97,7 +97,8 @@ struct Operator {
   /// Of a fused attention, forward: how many of the last tokens a token sees, itself among them; 0:
   /// all.
   std::int64_t window = 0;
-  /// Of an attention with caches: tokens of each sample whose keys and values stand in them already.
+  /// Of an attention with caches: tokens of each sample whose keys and values stand in them
+  /// already.
   std::int64_t cached = 0;
   ImageWindows image = {};  ///< of what moves tokens of images, or knows windows of them
 };

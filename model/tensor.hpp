@@ -40,14 +40,14 @@ std::int64_t block_of(DataType);
 
 enum class Role : std::uint8_t {
   input,
-  cache,  ///< keys and values of tokens, which stay from pass to pass on whichever device reads them
+  cache,  ///< keys and values of tokens, which stay from pass to pass on the device that reads them
   parameter,
   activation,
   gradient,
   statistic,
   mask
 };
-/// Is a tensor there before a pass, wherever operators read it? Nothing computes or communicates it.
+/// Is a tensor there before a pass, wherever operators read it? Nothing computes it or brings it.
 constexpr bool is_given(Role role) { return role == Role::input || role == Role::cache; }
 
 using TensorId = int;

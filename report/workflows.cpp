@@ -20,14 +20,26 @@ std::string generation_text(const Generation& one) {
   std::string text = "    prompts " + to_text(one.prompt);
   if (one.first > Seconds{})
     text += ", then tokens of " + to_text(one.first) + " to " + to_text(one.last);
-  return text + "; what it reads and writes takes " + to_text(one.traffic) +
+  if (one.first > Seconds{})
+    text += fmt::format(" ({:.0f} % communicating alone, {:.0f} % waiting for launches)",
+                        100 * one.communicating, 100 * one.waiting);
+  return text + "; what all of it reads and writes takes " + to_text(one.traffic) +
          " at the memory's full bandwidth";
 }
 
-std::string phase_text(const PhaseOutcome& phase, Seconds whole, std::size_t width) {
-  std::string text = fmt::format("  {:<{}}  {:<8} {:>6} {:>10} {:>10} {:>5.1f} %\n", phase.name,
-                                 width, phase.pool, phase.repeat, to_text(phase.begin),
-                                 to_text(phase.time), 100 * (phase.time / whole));
+/// Widths of the columns of names.
+struct Widths {
+  std::size_t phase = 5;
+  std::size_t pool = 4;
+};
+
+std::string phase_text(const PhaseOutcome& phase, Seconds whole, const Widths& widths) {
+  std::string text =
+      fmt::format("  {:<{}}  {:<{}} {:>6} {:>10} {:>10} {:>5.1f} % {:>10}\n", phase.name,
+                  widths.phase, phase.pool, widths.pool, phase.repeat, to_text(phase.begin),
+                  to_text(phase.time), 100 * (phase.time / whole), to_text(phase.used));
+  if (phase.weights > Seconds{})
+    text += "      of these, until new weights are there: " + to_text(phase.weights) + "\n";
   if (phase.generation) text += wrapped(generation_text(*phase.generation), 6);
   return text;
 }
@@ -48,11 +60,15 @@ std::string text_of(const WorkflowOutcome& workflow) {
   if (workflow.refused) return wrapped(workflow.name + " is refused: " + *workflow.refused, 4);
   std::string text = fmt::format("{}: {} GPUs, {}{}\n\n", workflow.name, workflow.gpus,
                                  to_text(workflow.time), workflow.fits() ? "" : ", does not fit");
-  std::size_t width = 5;
-  for (const PhaseOutcome& phase : workflow.phases) width = std::max(width, phase.name.size());
-  text += fmt::format("  {:<{}}  {:<8} {:>6} {:>10} {:>10}   share\n", "phase", width, "pool",
-                      "repeat", "begins", "time");
-  for (const PhaseOutcome& phase : workflow.phases) text += phase_text(phase, workflow.time, width);
+  Widths widths;
+  for (const PhaseOutcome& phase : workflow.phases) {
+    widths.phase = std::max(widths.phase, phase.name.size());
+    widths.pool = std::max(widths.pool, phase.pool.size());
+  }
+  text += fmt::format("  {:<{}}  {:<{}} {:>6} {:>10} {:>10}   share {:>10}\n", "phase",
+                      widths.phase, "pool", widths.pool, "repeat", "begins", "time", "memory");
+  for (const PhaseOutcome& phase : workflow.phases)
+    text += phase_text(phase, workflow.time, widths);
   for (const PoolMemory& pool : workflow.pools) text += pool_text(pool);
   return text;
 }
@@ -64,12 +80,16 @@ Json json_of(const PhaseOutcome& phase) {
                   .set("pool", phase.pool)
                   .set("repeat", phase.repeat)
                   .set("begin_s", phase.begin.value)
-                  .set("time_s", phase.time.value);
+                  .set("time_s", phase.time.value)
+                  .set("weights_s", phase.weights.value)
+                  .set("used_bytes", phase.used.value);
   if (const auto& one = phase.generation) {
     json.set("prompt_s", one->prompt.value)
         .set("first_token_s", one->first.value)
         .set("last_token_s", one->last.value)
         .set("traffic_s", one->traffic.value)
+        .set("communicating", one->communicating)
+        .set("waiting", one->waiting)
         .set("passes_simulated", one->simulated);
   }
   return json;

@@ -101,7 +101,7 @@ Space::Space(const JsonReader& scenario)
     : scenario_(scenario),
       question_(scenario.at("question").text()),
       defaults_(scenario.at("defaults")) {
-  for (const char* of_simulate : {"$schema", "baseline", "runs"}) {
+  for (const char* of_simulate : {"$schema", "baseline", "runs", "workflows"}) {
     if (const auto other = scenario.find(of_simulate)) other->skip();
   }
   const JsonReader space = scenario.at("search");

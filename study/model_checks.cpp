@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/input_error.hpp"
 #include "cost/attention.hpp"
+#include "model/operator_kinds.hpp"
 
 namespace stratagem::study {
 
@@ -25,28 +28,68 @@ void check_attention(const Run& run, const JsonReader& model) {
                    said ? "\"fused\"" : "none, which is \"fused\"");
 }
 
-void check_use(const Run& run, const JsonReader& model) {
-  const auto is = [](auto what) {
-    return [what](const model::Operator& op) { return what == op.kind; };
-  };
-  const auto& operators = run.graph->operators;
-  if (cost::trains(run.training.optimizer)) {
-    if (std::ranges::any_of(operators, is(model::OpKind::cached_attention)))
-      model.fail("the optimizer none with caches, through which nothing is trained");
-    return;
+namespace {
+
+bool has(const model::Graph& graph, model::OpKind kind) {
+  return std::ranges::any_of(graph.operators,
+                             [&](const model::Operator& op) { return op.kind == kind; });
+}
+
+/// Refuses keys of a strategy that act on what nothing is trained for.
+void check_forward_only(const Run& run) {
+  const strategies::Options& options = run.options;
+  const std::vector<std::pair<const char*, bool>> acting = {
+      {"recompute", options.recompute.what != "none"},
+      {"swap", options.swap.layers > 0},
+      {"offload", options.offload != strategies::OffloadOptions{}},
+      {"gradient_buffers", options.gradients.buffers > 0},
+      {"overlap_gradients", options.gradients.overlap && run.strategy.has("overlap_gradients")},
+      {"bucket", run.strategy.has("bucket")}};
+  for (const auto& [key, acts] : acting) {
+    if (acts)
+      run.strategy.at(key).fail("nothing beside the optimizer none, which has no backward pass");
   }
-  if (std::ranges::any_of(operators, is(model::OpKind::dropout)) ||
-      std::ranges::any_of(operators, is(model::OpKind::attention_dropout)))
-    model.fail("\"dropout\": false, since the optimizer none trains nothing");
-  if (const auto frozen = model.find("frozen"))
-    frozen->fail("nothing, since the optimizer none trains nothing");
-  for (const char* key : {"overlap_gradients", "bucket", "gradient_buffers", "offload", "swap",
-                          "recompute", "partition_checkpoints", "cpu_checkpointing"}) {
-    if (run.strategy.has(key))
-      run.strategy.at(key).fail("nothing, since the optimizer none has no backward pass");
-  }
-  if (run.options.zero.stage == 1 || run.options.zero.stage == 2)
+  if (options.zero.stage == 1 || options.zero.stage == 2)
     run.strategy.at("zero").fail("0 or 3, since the optimizer none has no gradients and no states");
+}
+
+/// Refuses ranks that divide tokens of which one alone is read in the end.
+void check_tokens(const Run& run) {
+  for (const char* key : {"context", "ulysses"}) {
+    if (run.strategy.has(key) && run.strategy.at(key).whole_number() > 1)
+      run.strategy.at(key).fail("1 beside a cache or the head \"reward\", which read one token");
+  }
+}
+
+}  // namespace
+
+void check_training(const JsonReader& model, const JsonReader& training) {
+  const bool none = training.at("optimizer").text() == "none";
+  if (const auto frozen = model.find("frozen"); frozen && none)
+    frozen->fail("nothing beside the optimizer none, which trains nothing");
+  if (const auto cache = model.find("cache"); cache && !none)
+    cache->fail("the optimizer none beside it, since nothing is trained through a cache");
+  if (const auto head = model.find("head"); !head || head->text() != "reward") return;
+  const auto answers = model.find("answers");
+  const std::int64_t count = answers ? answers->whole_number() : 2;
+  const JsonReader micro = training.at("micro_batch");
+  if (count > 0 && micro.whole_number() % count != 0)
+    micro.fail("a multiple of the " + std::to_string(count) + " answers to each prompt");
+}
+
+void check_use(const Run& run, const JsonReader& model) {
+  static const model::OpKind last_token = model::operator_named("last_token");
+  if (has(*run.graph, last_token)) check_tokens(run);
+  const bool trained = cost::trains(run.training.optimizer);
+  if (trained && has(*run.graph, model::OpKind::cached_attention))
+    model.fail("the optimizer none beside caches, through which nothing is trained", "another");
+  if (trained) return;
+  if (has(*run.graph, model::OpKind::dropout) ||
+      has(*run.graph, model::OpKind::attention_dropout)) {
+    throw InputError(model.file(), model.path() + "/dropout",
+                     "false beside the optimizer none: what trains nothing drops nothing", "true");
+  }
+  check_forward_only(run);
 }
 
 void check_divided(const Run& run, const JsonReader& model) {

@@ -238,6 +238,7 @@ void read_training(Run& run, const JsonReader& training) {
   cost::choose_rules(run.stack, precision);
   const std::string optimizer = training.at("optimizer").one_of(names(cost::optimizers()));
   run.training = {precision, cost::optimizer_named(optimizer)};
+  if (!trains(run.training.optimizer)) run.training.precision.copies = 1;  // backward reads others
   if (!trains(run.training.optimizer) && precision.gradients != precision.values)
     training.at("precision")
         .fail("a precision without a type of gradients, since nothing is trained");
@@ -346,6 +347,7 @@ void read_parts(Run& run, const JsonReader& reader) {
   read(training, [&] { read_training(run, training); });
   read(model, [&] {
     const std::int64_t samples = std::int64_t{std::max(1, run.batch.micro)} * run.batch.ranks;
+    check_training(model, training);
     run.graph = read_model(model, samples, run.training.precision);
     check_use(run, model);
     if (!trains(run.training.optimizer)) run.graph = forward_only(*run.graph);
@@ -478,7 +480,6 @@ Scenario scenario_of(const std::string& file, const std::optional<cost::Profile>
   const std::string baseline = reader.find("baseline") ? reader.at("baseline").text() : "";
   if (!changes.empty()) {
     const std::vector<Variant> every = variants(changes);
-    if (every.size() > 1) scenario.workflows.reset();  // of which run would a phase be?
     std::vector<JsonReader> all;
     for (const JsonReader& run : runs) {
       for (const Variant& variant : every)

@@ -10,7 +10,7 @@ namespace stratagem::execute {
 
 // The files of this folder, each with rows for some kinds.
 STRATAGEM_TABLE(execution_files, std::vector<Execution>, products, fused_attentions, pointwise,
-                along_rows, on_heads, joins, first_tokens, on_images, mixtures, losses,
+                along_rows, on_heads, joins, single_tokens, on_images, mixtures, losses,
                 losses_of_numbers)
 
 namespace {

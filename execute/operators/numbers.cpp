@@ -30,12 +30,13 @@ void pairwise_loss(const Application<T>& a) {
     const std::size_t first = prompt * answers;
     for (std::size_t i = first; i < first + answers; ++i) {
       for (std::size_t j = i + 1; j < first + answers; ++j) {
-        const T odds = std::exp(rewards[j] - rewards[i]);
+        const T ahead = rewards[i] - rewards[j];
         if (forward) {
-          a.out(0)[prompt] += share * std::log1p(odds);
+          const T least = std::log1p(std::exp(-std::abs(ahead)));
+          a.out(0)[prompt] += share * (ahead < 0 ? least - ahead : least);
           continue;
         }
-        const T slope = a.in(0)[prompt] * share * odds / (1 + odds);
+        const T slope = a.in(0)[prompt] * share / (1 + std::exp(ahead));
         a.out(0)[i] -= slope;
         a.out(0)[j] += slope;
       }

@@ -24,7 +24,7 @@ void one_token(const Application<T>& a, bool last) {
 
 }  // namespace
 
-std::vector<Execution> first_tokens() {
+std::vector<Execution> single_tokens() {
   std::vector<Execution> rows = {
       computed("first_token", [](const auto& a) { one_token(a, false); }),
       computed("last_token", [](const auto& a) { one_token(a, true); })};

@@ -8,6 +8,7 @@
 #include "base/pattern.hpp"
 #include "cost/attention.hpp"
 #include "cost/kernel_kind.hpp"
+#include "cost/kernel_time.hpp"
 #include "lowering/stack/extra_states.hpp"
 #include "lowering/stages/segment.hpp"
 #include "model/operator_kinds.hpp"
@@ -90,6 +91,11 @@ bool launches_one_by_one(const model::Graph& graph, const model::Operator& op,
          cost::says(stack, cost::GroupedProducts::one_by_one);
 }
 
+/// The rows of its caches that an attention reads, or writes: of its tokens, and before them.
+std::int64_t filled_of(const model::Operator& op, const Shapes& inputs) {
+  return op.cached + inputs[3][1];
+}
+
 /// Queries, keys and the size of a query's head; of a gradient the same, whatever it is of. FLOPs
 /// are those of the products that the kernel computes, of pairs of tokens that see each other; the
 /// gradient of the queries has the one that gives the scores again.
@@ -100,8 +106,12 @@ void set_attention(cost::Kernel& kernel, const model::Graph& graph, const model:
   const auto q = sizes(op.annotation->inputs[queries], inputs[queries]);
   const auto k = sizes(op.annotation->inputs[queries + 1], inputs[queries + 1]);
   kernel.m = q.at("s");
-  kernel.n = op.kind == OpKind::cached_attention ? op.cached + inputs[3][1] : k.at("t");
-  kernel.seen.before = op.cached;
+  kernel.n = k.at("t");
+  if (op.kind == OpKind::cached_attention) {
+    kernel.n = filled_of(op, inputs);
+    kernel.seen.before = op.cached;
+    kernel.seen.in_cache = true;
+  }
   kernel.k = k.at("d");
   kernel.batch = q.at("b") * q.at("g") * (q.at("e") / kernel.k);
   kernel.seen.all = op.kind == OpKind::fused_attention_to_all;
@@ -109,12 +119,7 @@ void set_attention(cost::Kernel& kernel, const model::Graph& graph, const model:
   const bool of_queries = model::dimension_of(op.annotation->outputs[0], "s") >= 0;
   const std::int64_t widths = widths_of_attention(op, kernel.k, inputs[queries + 2].back()) +
                               (!forward && of_queries ? kernel.k : 0);
-  const cost::AttentionShape shape{.heads = static_cast<double>(kernel.batch),
-                                   .queries = static_cast<double>(kernel.m),
-                                   .keys = static_cast<double>(kernel.n),
-                                   .causal = !kernel.seen.all,
-                                   .window = static_cast<double>(kernel.seen.window),
-                                   .before = static_cast<double>(kernel.seen.before)};
+  const cost::AttentionShape shape = cost::attention_shape(kernel);
   kernel.flops =
       Flops{2 * static_cast<double>(widths) * shape.heads * shape.queries * shape.seen()};
 }
@@ -131,13 +136,6 @@ std::vector<std::int64_t> read_of(const model::Operator& op,
   std::vector<std::int64_t> part = operand;
   if (op.kind == join && !forward) part.back() = result.back();
   return part;
-}
-
-/// The rows of a cache that an attention reads, or writes: those of its tokens and before them.
-std::vector<std::int64_t> filled_of(const model::Operator& op, std::vector<std::int64_t> cache,
-                                    std::int64_t tokens) {
-  cache[1] = op.cached + tokens;
-  return cache;
 }
 
 /// Does the operator move this operand through memory as a whole?
@@ -172,8 +170,10 @@ Bytes bytes_moved(const model::Graph& graph, const model::Operator& op, const Sh
     return std::max(0.0, 2 + rule.extra_passes) * total + extra;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (graph.tensors[op.inputs[i]].role == model::Role::cache) {
-      count(op.inputs[i], filled_of(op, inputs[i], inputs[3][1]));
+    if (op.kind == OpKind::cached_attention && (i == 1 || i == 2)) {
+      std::vector<std::int64_t> filled = inputs[i];
+      filled[1] = filled_of(op, inputs);
+      count(op.inputs[i], filled);
       continue;
     }
     if (moves(op, inputs[i], outputs[0])) count(op.inputs[i], read_of(op, inputs[i], outputs[0]));

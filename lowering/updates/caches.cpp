@@ -2,6 +2,7 @@
 #include "lowering/updates/caches.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "lowering/stages/operands.hpp"
@@ -12,7 +13,7 @@ namespace {
 using program::Category;
 using program::Resident;
 
-/// Of a device: what an operator reads of an operand.
+/// The part of an operand that an operator reads on a device.
 const placement::Part* part_of_device(const placement::Distribution& distribution,
                                       const placement::Grid& grid, int device) {
   return grid.listed.empty() ? &distribution.front().part : part_on(distribution, device);
@@ -33,7 +34,7 @@ class ClassCaches {
         const std::vector<model::TensorId>& inputs = graph.operators[id].inputs;
         for (std::size_t i = 0; i < inputs.size(); ++i) {
           const model::Tensor& tensor = graph.tensors[inputs[i]];
-          if (tensor.role != model::Role::cache) continue;
+          if (tensor.role != model::Role::cache || !seen_.insert(inputs[i]).second) continue;
           const Operands operands = operands_of(c_.plan, replica.grid, replica.copy, id);
           const placement::Part* part = part_of_device(operands.reads[i], replica.grid, device_);
           if (part == nullptr) continue;
@@ -58,6 +59,7 @@ class ClassCaches {
   const SequenceContext& c_;
   int device_;
   const std::vector<ScheduledCell>& cells_;
+  std::set<model::TensorId> seen_;
 };
 
 }  // namespace

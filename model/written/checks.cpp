@@ -105,6 +105,12 @@ class Check {
 
   /// Costs and the interpreter find these dimensions by their names.
   void check_attention() const {
+    for (std::size_t i = 0; i < o_.inputs.size(); ++i) {
+      const bool reads = o_.op.kind == "cached_attention" && (i == 1 || i == 2);
+      if (!reads && o_.inputs[i]->role == Role::cache)
+        fail("/reads/" + std::to_string(i), "a cache as the keys or values of cached_attention",
+             o_.op.reads[i]);
+    }
     if (o_.op.kind == "cached_attention") {
       if (o_.op.annotation != cached_core) fail_annotation(cached_core);
       for (const std::size_t i : {1, 2}) {

@@ -54,9 +54,8 @@ OptionList<WrittenTensor> tensor_options() {
                          {"parameter", Role::parameter},
                          {"statistic", Role::statistic},
                          {"mask", Role::mask}}),
-           "what it is for; statistics and masks have no gradients. A cache stays from pass to "
-           "pass: one "
-           "for every micro-batch"},
+           "what it is for; statistics and masks have no gradients; a cache stays from pass to "
+           "pass, one for every micro-batch"},
           {"frozen", &T::frozen, flag(), "a parameter that is not trained"},
           {"filled", &T::filled, positive(1),
            "share of its elements that model FLOPs count: of experts' slots those that are taken"}};

@@ -13,7 +13,8 @@ namespace stratagem::model {
 
 namespace {
 
-/// Of the word after the last token: logits of all ranks are gathered, and one is drawn.
+/// Probabilities of the word after the last token. Whoever draws one needs all of them, so tensor
+/// ranks gather their logits.
 TensorId next_word(Builder& build, TensorId x, TensorId words) {
   const TensorId all = logits(build, last_token(build, x), words, "b");
   const TensorId drawn =
@@ -46,7 +47,6 @@ Graph decoder(const std::string& name, const TransformerConfig& c, const Head& h
   build.begin_segment("head");
   const TensorId y = norm(build, c.norm, "final_norm", x);
   const TensorId result = predicted(build, c, head, y, start.words);
-  if (head.use.cache.room > 0) build.freeze_all();  // no gradient comes through a cache
   Graph graph = std::move(build).finish(result);
   if (c.attention.prefix > 0) graph = train_prefixes_only(std::move(graph));
   graph.sample_tokens = c.sequence;

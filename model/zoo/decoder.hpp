@@ -18,8 +18,8 @@ struct Head {
 
 /// A graph of that name: one segment for the embeddings, one per layer, one for the final norm,
 /// logits and loss. The loss is the cross-entropy of b*s tokens, in fp32. With a prefix nothing
-/// else is trained, and attention is not fused. A head of another use has what number_head.hpp says;
-/// with a cache there is no loss, but the probabilities of the word after the last token.
+/// else is trained, and attention is not fused. A head of another use has what number_head.hpp
+/// says; with a cache there is no loss, but the probabilities of the word after the last token.
 Graph decoder(const std::string& name, const TransformerConfig& config, const Head& head);
 
 }  // namespace stratagem::model

@@ -47,10 +47,10 @@ struct Cache {
   friend bool operator==(const Cache&, const Cache&) = default;
 };
 
-/// The same of causal attention with caches, which nothing is trained through: the kernel writes the
-/// sequence's keys and values behind those that stand there, and reads them all. Two caches (batch,
-/// room, groups, head) are added, which stay from pass to pass. Source: flash_attn_with_kvcache of
-/// FlashAttention-2.
+/// The same of causal attention with caches, which nothing is trained through: the kernel writes
+/// the sequence's keys and values behind those that stand there, and reads them all. Two caches
+/// (batch, room, groups, head) are added, which stay from pass to pass. Source:
+/// flash_attn_with_kvcache of FlashAttention-2.
 TensorId cached_attention(Builder& build, const std::string& name, const CoreInputs& of,
                           std::int64_t heads, const Cache& cache);
 

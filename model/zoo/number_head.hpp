@@ -9,7 +9,7 @@ namespace stratagem::model {
 
 /// A number of every token of (batch, sequence, hidden), and its loss against the return that was
 /// observed, the square of their difference. PPO clips it, which takes no kernel of another size.
-/// Returns the losses (batch, sequence). Source: Schulman et al., Proximal Policy Optimization,
+/// Returns the losses (batch, sequence, 1). Source: Schulman et al., Proximal Policy Optimization,
 /// arXiv:1707.06347, section 5.
 TensorId loss_of_values(Builder& build, TensorId x);
 

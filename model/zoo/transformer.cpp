@@ -46,14 +46,22 @@ class Layer {
   const TransformerConfig& c_;
 };
 
-/// The rows of those tokens that are not in the cache, looked up.
-TensorId rows_of_places(Builder& build, const TransformerConfig& c, TensorId table) {
+/// Adds the rows of a table of places. Where a cache holds earlier tokens, they are looked up.
+TensorId with_places(Builder& build, const TransformerConfig& c, TensorId x) {
+  const std::vector<std::int64_t> shape = build[x].shape;
+  const std::int64_t places = std::max(c.sequence, c.attention.cache.room);
+  const TensorId table = build.parameter("positions", {places, c.hidden}, c.type);
+  const TensorId placed = build.tensor("placed", shape, c.type, Role::activation);
+  if (places == c.sequence) {
+    build.add(OpKind::add, "add_positions", "b s h, s h -> b s h", {x, table}, {placed});
+    return placed;
+  }
   const TensorId numbers =
       build.tensor("places", {c.batch, c.sequence}, DataType::int64, Role::input);
-  const TensorId rows =
-      build.tensor("place_rows", {c.batch, c.sequence, c.hidden}, c.type, Role::activation);
+  const TensorId rows = build.tensor("place_rows", shape, c.type, Role::activation);
   build.add(OpKind::embedding, "lookup_places", "b s, place^ h -> b s h", {numbers, table}, {rows});
-  return rows;
+  build.add(OpKind::add, "add_positions", "b s h, b s h -> b s h", {x, rows}, {placed});
+  return placed;
 }
 
 }  // namespace
@@ -61,21 +69,12 @@ TensorId rows_of_places(Builder& build, const TransformerConfig& c, TensorId tab
 Embedded embedded(Builder& build, const TransformerConfig& c) {
   const TensorId tokens =
       build.tensor("tokens", {c.batch, c.sequence}, DataType::int64, Role::input);
-  const std::vector<std::int64_t> shape = {c.batch, c.sequence, c.hidden};
   Embedded result{.words = build.parameter("words", {c.vocabulary, c.hidden}, c.type), .rows = -1};
-  const bool learned = c.positions == Positions::learned;
-  const std::int64_t places = std::max(c.sequence, c.attention.cache.room);
-  TensorId positions = learned ? build.parameter("positions", {places, c.hidden}, c.type) : -1;
-  result.rows = build.tensor("word_rows", shape, c.type, Role::activation);
+  result.rows =
+      build.tensor("word_rows", {c.batch, c.sequence, c.hidden}, c.type, Role::activation);
   build.add(OpKind::embedding, "lookup", "b s, vocabulary+ h -> b s h", {tokens, result.words},
             {result.rows});
-  if (!learned) return result;
-  if (places > c.sequence) positions = rows_of_places(build, c, positions);
-  const TensorId placed = build.tensor("placed", shape, c.type, Role::activation);
-  build.add(OpKind::add, "add_positions",
-            places > c.sequence ? "b s h, b s h -> b s h" : "b s h, s h -> b s h",
-            {result.rows, positions}, {placed});
-  result.rows = placed;
+  if (c.positions == Positions::learned) result.rows = with_places(build, c, result.rows);
   return result;
 }
 

@@ -106,16 +106,19 @@ Generation generate(const Run& run, int answer, const SimulateOptions& options) 
 
   TokenPasses tokens(passes);
   const int from = passes.prompt(), to = from + single - 1;
-  const Simulated first = passes.pass(1, from).simulated;
-  result.ends.push_back(passes.pass(1, to));
-  result.first = tokens.time_of(first);
-  result.last = tokens.time_of(result.ends.back().simulated);
-  result.time += result.first + tokens.between(from, result.first, to, result.last);
-  if (single > 1) result.time += result.last;
+  const TokenPass first = passes.pass(1, from);
+  result.first = result.last = tokens.time_of(first.simulated);
+  result.ends.push_back(single == 1 ? first : passes.pass(1, to));
+  const Simulated& last = result.ends.back().simulated;
+  if (single > 1) result.last = tokens.time_of(last);
+  result.time += result.first;
+  if (single > 1) result.time += tokens.between(from, result.first, to, result.last) + result.last;
   // Bytes are linear in the tokens before.
-  result.traffic += 0.5 * single *
-                    (traffic_of(first.program) + traffic_of(result.ends.back().simulated.program)) /
-                    bandwidth;
+  const Bytes mean = 0.5 * (traffic_of(first.simulated.program) + traffic_of(last.program));
+  result.traffic += single * mean / bandwidth;
+  result.communicating =
+      last.outcome.metrics->exposed_communication / last.outcome.metrics->iteration_time;
+  result.waiting = last.outcome.metrics->bubble_fraction;
   result.simulated = tokens.simulated();
   return result;
 }

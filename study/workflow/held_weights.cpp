@@ -2,6 +2,7 @@
 #include "study/workflow/held_weights.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/input_error.hpp"
 
@@ -18,11 +19,16 @@ bool stays(const Resident& resident) {
 /// Where the buffer of a device lies in its tensor: a mask, or one that its layout gives.
 HeldPart part_of(const program::Program& program, const Resident& resident,
                  const model::Tensor& tensor, int device) {
-  if (!resident.masks.empty()) return {resident.masks.front(), resident.bytes};
+  HeldPart part{.shape = tensor.shape, .type = tensor.type, .bytes = resident.bytes};
+  if (!resident.masks.empty()) {
+    part.mask = resident.masks.front();
+    return part;
+  }
   const placement::Grid& grid = program.grids[resident.grid];
-  const int position = grid.position(device);
-  return {mask_at(resident.layout, tensor.shape, grid.sizes(), grid.coordinates(position)),
-          resident.bytes};
+  for (const int axis : resident.shards) part.share /= grid.axes[axis].size;
+  part.mask =
+      mask_at(resident.layout, tensor.shape, grid.sizes(), grid.coordinates(grid.position(device)));
+  return part;
 }
 
 Bytes used_by(const Simulated& simulated, int sequence) {
@@ -56,16 +62,31 @@ Held held_by(const Run& run, const Simulated& simulated) {
   return held;
 }
 
+std::string different_parameter(const Held& one, const Held& other) {
+  const auto all_of = [](const Held& held) {
+    std::map<std::string, std::pair<std::vector<std::int64_t>, model::DataType>> all;
+    for (const auto& parts : held.parameters)
+      for (const auto& [name, part] : parts) all.emplace(name, std::pair(part.shape, part.type));
+    return all;
+  };
+  const auto here = all_of(one), there = all_of(other);
+  for (const auto& [some, others] : {std::pair(here, there), std::pair(there, here)}) {
+    for (const auto& [name, what] : some) {
+      const auto found = others.find(name);
+      if (found == others.end() || found->second != what) return name;
+    }
+  }
+  return "";
+}
+
 std::string divided_differently(const Held& one, const Held& other) {
   for (std::size_t device = 0; device < one.parameters.size(); ++device) {
-    const auto& there = other.parameters[device];
-    for (const auto& [name, part] : one.parameters[device]) {
-      const auto found = there.find(name);
-      if (found != there.end() && found->second == part) continue;
-      // On no device of the other run: it is a parameter of a model with another head.
-      const bool anywhere = std::ranges::any_of(
-          other.parameters, [&](const auto& parts) { return parts.contains(name); });
-      if (anywhere) return name;
+    const auto &here = one.parameters[device], &there = other.parameters[device];
+    for (const auto& [some, others] : {std::pair(here, there), std::pair(there, here)}) {
+      for (const auto& [name, part] : some) {
+        const auto found = others.find(name);
+        if (found == others.end() || found->second != part) return name;
+      }
     }
   }
   return "";

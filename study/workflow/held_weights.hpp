@@ -1,6 +1,7 @@
 // What the models of a workflow keep on each GPU from phase to phase.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,23 +15,30 @@ namespace stratagem::study {
 
 /// The part of a parameter that a device has.
 struct HeldPart {
+  std::vector<std::int64_t> shape;  ///< of the whole parameter
+  model::DataType type = model::DataType::fp16;
   placement::Mask mask;
-  Bytes bytes;
+  Bytes bytes;       ///< of all that the mask sees, or of a shard
+  double share = 1;  ///< of what the mask sees
   friend bool operator==(const HeldPart&, const HeldPart&) = default;
 };
 
 /// Of a simulated run, by device.
 struct Held {
   std::vector<Bytes> kept;    ///< parameters, gradients and optimizer states between iterations
-  std::vector<Bytes> used;    ///< at most, with all that stands beside the program's buffers
-  std::vector<Bytes> caches;  ///< of these
+  std::vector<Bytes> caches;  ///< of keys and values
+  std::vector<Bytes> used;    ///< at most: these and all else, as DeviceMemory::used
   std::vector<std::map<std::string, HeldPart>> parameters;  ///< by name
 };
 
 Held held_by(const Run& run, const Simulated& simulated);
 
-/// A parameter of which two runs keep different parts on a device; "" if there is none. A run may
-/// have parameters that the other lacks, as models with other heads do.
+/// A parameter that one of two models has and the other lacks, or has in another shape or type; ""
+/// if there is none: then they are one model.
+std::string different_parameter(const Held& one, const Held& other);
+
+/// A parameter of one model of which two runs keep different parts on a device; "" if there is
+/// none.
 std::string divided_differently(const Held& one, const Held& other);
 
 }  // namespace stratagem::study

@@ -20,12 +20,14 @@ struct PhaseOutcome {
   std::string pool;
   int repeat = 1;
   Seconds begin, time;
+  Seconds weights;  ///< of `time`: until new weights are there that another phase has trained
+  Bytes used;       ///< of the GPU of its pool that needs most meanwhile
   std::optional<Generation> generation;
 };
 
-/// The GPU of a pool that needs most, in the phase in which it does. All models that have a phase on
-/// a pool keep their parameters, gradients and optimizer states there; all else is a phase's own, and
-/// the allocator returns what it holds beyond that when the phase ends.
+/// The GPU of a pool that needs most, in the phase in which it does. All models that have a phase
+/// on a pool keep their parameters, gradients and optimizer states there; all else is a phase's
+/// own, and the allocator returns what it holds beyond that when the phase ends.
 struct PoolMemory {
   std::string pool;
   int gpus = 0;
@@ -51,9 +53,12 @@ struct WorkflowOutcome {
   [[nodiscard]] bool fits() const;
 };
 
-/// Refused where a run is, and where phases of one model divide it differently on one pool: how
-/// weights get from one division to another is not modelled. Nor is what phases on different pools
-/// do to each other over shared links.
+/// Of a model that a phase trains, each phase that divides its parameters in another way on the
+/// same pool has a copy of its own while it runs, and a pool that does not train it has a copy all
+/// the time. New weights are brought before every phase of the first kind, and before the first one
+/// on a pool of the second. Refused where a run is, where two phases train a model that divide it
+/// differently, and where phases of one pool divide a model differently that nobody trains. What
+/// phases on different pools do to each other over shared links is not modelled.
 WorkflowOutcome simulate_workflow(const Workflow& workflow, const SimulateOptions& options);
 
 }  // namespace stratagem::study

@@ -17,23 +17,41 @@ const Run& run_named(const Scenario& scenario, const JsonReader& name) {
   return *std::ranges::find(scenario.runs, wanted, &Run::name);
 }
 
-/// A run's own sequence is the prompt and its answer.
+/// Refuses runs of which single tokens cannot be passed.
+void check_generates(const Run& run, const JsonReader& tokens) {
+  const strategies::Options& options = run.options;
+  if (run.plan) tokens.fail("a run with a strategy, since a plan is of sequences of one length");
+  if (cost::trains(run.training.optimizer))
+    tokens.fail("a run with the optimizer none", run.training.optimizer.name);
+  if (options.pipeline_ranks() > 1) {
+    tokens.fail("a run without stages, since generation through a pipeline is not modelled",
+                "pipeline " + std::to_string(options.pipeline_ranks()));
+  }
+  if (options.division.tokens)
+    tokens.fail("a run without \"sequence_parallel\", which cannot divide single tokens", "true");
+  for (const char* key : {"context", "ulysses"}) {
+    if (run.strategy.has(key) && run.strategy.at(key).whole_number() > 1)
+      tokens.fail("a run without \"" + std::string(key) + "\", which cannot divide single tokens",
+                  run.strategy.at(key).dump());
+  }
+  if (std::ranges::any_of(run.graph->tensors, [](const model::Tensor& tensor) {
+        return tensor.role == model::Role::cache;
+      }))
+    tokens.fail("a run without a \"cache\", since each pass of a generation has its own");
+}
+
+/// The other tokens of the run's sequence are the prompt.
 int answer_of(const Run& run, const JsonReader& tokens) {
-  const std::int64_t most = run.batch.sequence - 1;
-  const auto answer = static_cast<int>(tokens.between(1, std::max<std::int64_t>(1, most)));
-  if (run.plan) tokens.fail("a run with a strategy, whose passes are of different lengths");
-  if (run.options.pipeline_ranks() > 1)
-    tokens.fail(
-        "a run without stages: how passes of single tokens follow each other through a "
-        "pipeline is not modelled",
-        "pipeline " + std::to_string(run.options.pipeline_ranks()));
-  return answer;
+  check_generates(run, tokens);
+  if (run.batch.sequence < 2) tokens.fail("a run of at least 2 tokens, a prompt and an answer");
+  return static_cast<int>(tokens.between(1, run.batch.sequence - 1));
 }
 
 Phase read_phase(const Scenario& scenario, const JsonReader& json) {
   const Run& run = run_named(scenario, json.at("run"));
   const auto text = [&](const char* key, const std::string& otherwise) {
     const auto said = json.find(key);
+    if (said && said->text().empty()) said->fail("a name");
     return said ? said->text() : otherwise;
   };
   const std::string name = text("name", run.name);
@@ -62,19 +80,30 @@ std::vector<Phase> read_step(const Scenario& scenario, const JsonReader& json) {
   return phases;
 }
 
+/// A pool is one set of GPUs.
+void check_pool(const Phase& phase, const Phase& first) {
+  const auto check = [&](const std::string& what, const std::string& there,
+                         const std::string& here) {
+    if (there != here)
+      phase.said.at("run").fail("a run on " + what + " " + there + ", as pool " + phase.pool +
+                                    " has them in phase " + first.name,
+                                here);
+  };
+  const Run &run = *phase.run, &other = *first.run;
+  check("so many GPUs:", std::to_string(other.gpus), std::to_string(run.gpus));
+  check("servers", other.cluster.design().name, run.cluster.design().name);
+  check("GPUs of profile", other.profile.name, run.profile.name);
+}
+
 void check_phases(const Workflow& workflow) {
   std::set<std::string> names;
-  std::map<std::string, int> gpus;  // by pool
+  std::map<std::string, const Phase*> first;  // by pool
   for (const std::vector<Phase>& step : workflow.steps) {
     for (const Phase& phase : step) {
       if (!names.insert(phase.name).second)
         phase.said.fail("a \"name\" that no phase before it has", phase.name);
       if (phase.run->refused) continue;
-      const int of_pool = gpus.emplace(phase.pool, phase.run->gpus).first->second;
-      if (of_pool != phase.run->gpus)
-        phase.said.at("run").fail(
-            "a run on the " + std::to_string(of_pool) + " GPUs of pool " + phase.pool,
-            std::to_string(phase.run->gpus) + " GPUs");
+      check_pool(phase, *first.emplace(phase.pool, &phase).first->second);
     }
   }
 }
@@ -96,6 +125,18 @@ std::vector<Workflow> read_workflows(const Scenario& scenario) {
   }
   scenario.workflows->finish();
   return all;
+}
+
+bool only_generates(const Run& run, const std::vector<Workflow>& workflows) {
+  int generations = 0, others = 0;
+  for (const Workflow& workflow : workflows) {
+    for (const std::vector<Phase>& step : workflow.steps) {
+      for (const Phase& phase : step) {
+        if (phase.run == &run) ++(phase.answer_tokens > 0 ? generations : others);
+      }
+    }
+  }
+  return generations > 0 && others == 0;
 }
 
 }  // namespace stratagem::study

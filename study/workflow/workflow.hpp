@@ -27,9 +27,12 @@ struct Workflow {
   std::vector<std::vector<Phase>> steps;
 };
 
-/// The workflows of a scenario, which must outlive them. Throws InputError for a phase of a run that
-/// the scenario lacks, for names that appear twice, for a generation of more tokens than the run has
-/// or with stages, and for pools whose runs have different numbers of GPUs.
+/// The workflows of a scenario, which must outlive them. Throws InputError for a phase of a run
+/// that the scenario lacks, for names that appear twice, for a generation of more tokens than the
+/// run has or with stages, and for pools whose runs have different GPUs.
 std::vector<Workflow> read_workflows(const Scenario& scenario);
+
+/// Is a run there for generations alone, whose passes are other runs than it says itself?
+bool only_generates(const Run& run, const std::vector<Workflow>& workflows);
 
 }  // namespace stratagem::study

@@ -62,16 +62,20 @@ TEST_CASE("behind a window a query sees so many keys, fewer at the beginning") {
   }
 }
 
-TEST_CASE("behind a cache a query sees all of it, and no multiprocessor has a block more") {
+TEST_CASE("behind a cache a query sees all of it, and keys are divided where queries are few") {
   const AttentionPass one = pass(0.6, 0, 0);
-  const AttentionShape prompt{.heads = 4, .queries = 64, .keys = 64, .causal = true};
-  const AttentionShape later{
-      .heads = 4, .queries = 64, .keys = 1064, .causal = true, .before = 1000};
-  CHECK(prompt.seen() == 32);
+  const AttentionShape later{.heads = 4,
+                             .queries = 64,
+                             .keys = 1064,
+                             .causal = true,
+                             .before = 1000,
+                             .divides_keys = true};
   CHECK(later.seen() == 1032);
-  // However few heads there are: the keys are divided, too.
-  CHECK(attention_share(one, later, 132) == 0.6);
-  CHECK(close(attention_share(one, prompt, 4), 0.6 / 3, 1e-12));
+  // Four blocks on 132 multiprocessors count as one on each; on two they are two on each.
+  const double last = 1064.0 / 1032;
+  CHECK(close(attention_share(one, later, 132), 0.6 / (1 + last), 1e-12));
+  CHECK(close(attention_share(one, later, 4), 0.6 / (1 + last), 1e-12));
+  CHECK(close(attention_share(one, later, 2), 0.6 / (1 + last / 2), 1e-12));
 }
 
 TEST_CASE("a window as long as the keys takes as long as none") {

@@ -30,6 +30,10 @@ model::LlamaConfig small_llama() {
   return config;
 }
 
+model::Graph forward_only(const model::Graph& graph) {
+  return model::freeze(graph, [](const model::Tensor&) { return true; });
+}
+
 const cost::Kernel& core_of(const Program& program, int segment) {
   for (const program::Task& task : block_of(program, segment, CellPass::forward).tasks)
     if (task.name == "attention.core") return std::get<cost::Kernel>(task.work);
@@ -39,7 +43,7 @@ const cost::Kernel& core_of(const Program& program, int segment) {
 }  // namespace
 
 TEST_CASE("tokens see the cache and half of themselves, and move each row once") {
-  const Program program = lowered(model::llama(small_llama()), "{}");
+  const Program program = lowered(forward_only(model::llama(small_llama())), "{}");
   const cost::Kernel& core = core_of(program, 1);
   CHECK(core.flops.value == 4 * batch * heads * width * tokens * (before + tokens / 2));
   CHECK(core.m == tokens);
@@ -48,7 +52,7 @@ TEST_CASE("tokens see the cache and half of themselves, and move each row once")
   const double rows = 2 * heads * tokens + 2 * groups * tokens + 2 * groups * (before + tokens);
   CHECK(core.traffic.value == batch * (2 * width * rows + 4 * heads * tokens));
   // For model FLOPs all pairs count, as everywhere.
-  const model::Graph graph = model::llama(small_llama());
+  const model::Graph graph = forward_only(model::llama(small_llama()));
   const model::Operator& op = graph.operators[operator_named(graph, "layers.0.attention.core")];
   CHECK(model::flops(graph, op).value == 4 * batch * heads * width * tokens * (before + tokens));
 }
@@ -68,7 +72,8 @@ TEST_CASE("each rank has the caches of its heads, samples and layers, one a micr
         Case{R"({"operators": {"*.residual": "h"}, "tensor": 2})", 2, 2},
         Case{R"({"data": 2, "zero": 3})", 2, 2}}) {
     INFO(strategy);
-    const Program program = lowered(model::llama(small_llama()), strategy, micro_batches);
+    const Program program =
+        lowered(forward_only(model::llama(small_llama())), strategy, micro_batches);
     for (const program::Sequence& sequence : program.sequences)
       CHECK(resident(sequence, Category::caches).value == micro_batches * all / ranks);
   }
@@ -81,7 +86,8 @@ TEST_CASE("with a cache there are forward passes alone, and a head of one token"
     gpt.dropout = false;
     gpt.fused_attention = true;
     gpt.variant.use.cache = {.room = 23, .tokens = 17};
-    const model::Graph graph = learned ? model::gpt(gpt) : model::llama(small_llama());
+    const model::Graph graph =
+        learned ? forward_only(model::gpt(gpt)) : forward_only(model::llama(small_llama()));
     CHECK(!model::trains_any(graph));
     for (const model::Segment& segment : graph.segments) {
       CHECK(segment.backward.empty());
@@ -96,8 +102,18 @@ TEST_CASE("with a cache there are forward passes alone, and a head of one token"
   }
 }
 
+TEST_CASE("of all tokens the head's kernels read the last one alone") {
+  model::LlamaConfig config = small_llama();
+  config.sequence = 5;
+  const Program program = lowered(forward_only(model::llama(config)), "{}");
+  for (const program::Task& task : block_of(program, 5, CellPass::forward).tasks) {
+    if (task.name == "last_token")
+      CHECK(std::get<cost::Kernel>(task.work).traffic.value == 2 * batch * 48 * 2);
+  }
+}
+
 TEST_CASE("logits of one token are gathered over the ranks that divide the words") {
-  const Program program = lowered(model::llama(small_llama()), R"({"tensor": 2})");
+  const Program program = lowered(forward_only(model::llama(small_llama())), R"({"tensor": 2})");
   const auto& last = block_of(program, 5, CellPass::forward);
   const std::vector<program::Collective> all = collectives(last);
   REQUIRE(all.size() == 1);

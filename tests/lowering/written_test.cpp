@@ -78,6 +78,20 @@ const std::map<std::string, OfBatch>& models() {
                       .weighing = model::Weighing::activation};
          return model::llama(c);
        }},
+      {"values",
+       [](std::int64_t batch) {
+         model::LlamaConfig c{4, 48, 8, 4, 96, 20, 112, batch};
+         c.type = model::DataType::fp16;
+         c.variant.use.predicts = model::Predicts::values;
+         return model::llama(c);
+       }},
+      {"cached",
+       [](std::int64_t batch) {
+         model::LlamaConfig c{4, 48, 8, 4, 96, 20, 112, batch};
+         c.type = model::DataType::fp16;
+         c.variant.use.cache = {.room = 30, .tokens = 9};
+         return model::freeze(model::llama(c), [](const model::Tensor&) { return true; });
+       }},
       {"bert",
        [](std::int64_t batch) {
          return model::bert({.layers = 4,
@@ -286,6 +300,26 @@ TEST_CASE("operands that a kind would misread are refused where they stand") {
              ContainsSubstring("expected an image of 36 tokens"));
   CHECK_THAT(wrong(swin, R"(,"image_rows":8,"window_side":2)", ""),
              ContainsSubstring("expected the key image_rows"));
+}
+
+TEST_CASE("caches are keys and values of attention that has room for its tokens") {
+  const std::string text = text_of("cached");
+  const auto wrong = [&](const std::string& from, const std::string& to) {
+    return refused(with(text, from, to));
+  };
+  CHECK_THAT(wrong(R"("cached":9)", R"("cached":11)"),
+             ContainsSubstring("/cached: expected no more tokens than the cache has room for"));
+  CHECK_THAT(wrong(R"({"name":"attention.core.keys","shape":["batch",30,4,6],"role":"cache")",
+                   R"({"name":"attention.core.keys","shape":["batch",30,4,6],"role":"input")"),
+             ContainsSubstring("/reads/1: expected a tensor of the role cache"));
+  CHECK_THAT(wrong(R"({"name":"attention.core.keys","shape":["batch",30,4,6])",
+                   R"({"name":"attention.core.keys","shape":[2,30,4,6])"),
+             ContainsSubstring("a size of a cache that grows with the batch"));
+  CHECK_THAT(wrong(R"({"name":"attention.core.out","shape":["batch",20,48])",
+                   R"({"name":"attention.core.out","shape":["batch",20,48],"role":"cache")"),
+             ContainsSubstring("expected"));
+  CHECK_THAT(refused(with(text_of("gpt"), R"("kind":"gelu")", R"("kind":"gelu","cached":4)")),
+             ContainsSubstring("/cached: expected the kind cached_attention beside it"));
 }
 
 TEST_CASE("every key of a model's file acts") {
