@@ -70,9 +70,9 @@ TEST_CASE("what is not trained drops nothing") {
                     R"("strategy": {"recompute": "full"})", R"("strategy": {})"));
   const Scenario scenario = read_scenario((folder.path() / "s.json").string());
   REQUIRE(scenario.runs.front().refused);
-  CHECK_THAT(scenario.runs.front().refused->what(),
-             ContainsSubstring("/model/dropout: expected false") &&
-                 ContainsSubstring("found true"));
+  CHECK_THAT(
+      scenario.runs.front().refused->what(),
+      ContainsSubstring("/model/dropout: expected false") && ContainsSubstring("found true"));
 }
 
 TEST_CASE("weights that nobody trains have one copy in fewer bits, and no gradients") {
