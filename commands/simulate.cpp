@@ -84,7 +84,8 @@ std::string printed(const study::Scenario& scenario, const std::vector<study::Re
   if (asked.has("accuracy")) return report::accuracy(results);
   if (asked.has("memory")) return report::memory_table(results);
   if (asked.has("columns")) return report::table_of(results, chosen_columns(asked), price(asked));
-  std::string text = report::table(scenario, results) + report::workflow_text(workflows);
+  std::string text = results.empty() ? scenario.question + "\n" : report::table(scenario, results);
+  text += report::workflow_text(workflows);
   if (scenario.workflows && workflows.empty())
     text += "\nWorkflows are left out with --run and --grid.\n";
   if (!asked.has("price")) return text;
@@ -222,14 +223,14 @@ std::vector<study::Workflow> asked_workflows(const study::Scenario& scenario,
   return all;
 }
 
-/// Results of runs that are more than settings of a generation.
+/// Results without runs that only generations use: none of their passes is what such a run says.
 std::vector<study::Result> without_generators(const std::vector<study::Result>& results,
                                               const std::vector<study::Workflow>& workflows) {
   std::vector<study::Result> rest;
   for (const study::Result& result : results) {
     if (!study::only_generates(*result.run, workflows)) rest.push_back(result);
   }
-  return rest.empty() ? results : rest;
+  return rest;
 }
 
 /// A line for each workflow that is refused.
@@ -263,7 +264,7 @@ int run_simulate(const std::vector<std::string>& line) {
   }
   const std::vector<study::Result> shown = without_generators(results, workflows);
   if (asked.has("csv")) {
-    outputs.insert(outputs.begin(), {asked.text("csv"), report::csv_of(results, price(asked))});
+    outputs.insert(outputs.begin(), {asked.text("csv"), report::csv_of(shown, price(asked))});
   }
   if (asked.has("report")) {
     const std::string page = report::simulated_page(scenario, results, pictures);

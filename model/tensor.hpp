@@ -47,7 +47,7 @@ enum class Role : std::uint8_t {
   statistic,
   mask
 };
-/// Is a tensor there before a pass, wherever operators read it? Nothing computes it or brings it.
+/// Is it an input or a KV cache? No operator computes it, and no message brings it.
 constexpr bool is_given(Role role) { return role == Role::input || role == Role::cache; }
 
 using TensorId = int;

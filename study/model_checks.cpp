@@ -47,10 +47,12 @@ void check_forward_only(const Run& run) {
       {"bucket", run.strategy.has("bucket")}};
   for (const auto& [key, acts] : acting) {
     if (acts)
-      run.strategy.at(key).fail("nothing beside the optimizer none, which has no backward pass");
+      run.strategy.at(key).fail("no \"" + std::string(key) +
+                                "\" with \"optimizer\": \"none\", which has no backward pass");
   }
   if (options.zero.stage == 1 || options.zero.stage == 2)
-    run.strategy.at("zero").fail("0 or 3, since the optimizer none has no gradients and no states");
+    run.strategy.at("zero").fail(
+        "0 or 3 with \"optimizer\": \"none\", which has no gradients and no states");
 }
 
 /// Refuses ranks that divide tokens of which one alone is read in the end.
@@ -66,9 +68,9 @@ void check_tokens(const Run& run) {
 void check_training(const JsonReader& model, const JsonReader& training) {
   const bool none = training.at("optimizer").text() == "none";
   if (const auto frozen = model.find("frozen"); frozen && none)
-    frozen->fail("nothing beside the optimizer none, which trains nothing");
-  if (const auto cache = model.find("cache"); cache && !none)
-    cache->fail("the optimizer none beside it, since nothing is trained through a cache");
+    frozen->fail("no \"frozen\" with \"optimizer\": \"none\", which trains nothing");
+  if (model.has("cache") && !none)
+    training.at("optimizer").fail("\"none\" with a cache, through which nothing is trained");
   if (const auto head = model.find("head"); !head || head->text() != "reward") return;
   const auto answers = model.find("answers");
   const std::int64_t count = answers ? answers->whole_number() : 2;
@@ -77,17 +79,18 @@ void check_training(const JsonReader& model, const JsonReader& training) {
     micro.fail("a multiple of the " + std::to_string(count) + " answers to each prompt");
 }
 
-void check_use(const Run& run, const JsonReader& model) {
+void check_passes(const Run& run, const JsonReader& model) {
   static const model::OpKind last_token = model::operator_named("last_token");
   if (has(*run.graph, last_token)) check_tokens(run);
   const bool trained = cost::trains(run.training.optimizer);
   if (trained && has(*run.graph, model::OpKind::cached_attention))
-    model.fail("the optimizer none beside caches, through which nothing is trained", "another");
+    model.fail("\"optimizer\": \"none\" with caches, through which nothing is trained", "another");
   if (trained) return;
   if (has(*run.graph, model::OpKind::dropout) ||
       has(*run.graph, model::OpKind::attention_dropout)) {
     throw InputError(model.file(), model.path() + "/dropout",
-                     "false beside the optimizer none: what trains nothing drops nothing", "true");
+                     "false with \"optimizer\": \"none\": what trains nothing drops nothing",
+                     "true");
   }
   check_forward_only(run);
 }

@@ -17,7 +17,7 @@ void check_training(const JsonReader& model, const JsonReader& training);
 /// Of a model that is there: what is not trained drops nothing and has no use for keys of a
 /// strategy that act on backward passes or steps alone. Ranks that divide tokens are refused where
 /// the head reads one token. Throws InputError.
-void check_use(const Run& run, const JsonReader& model);
+void check_passes(const Run& run, const JsonReader& model);
 
 /// Tensor ranks divide keys and values, which frameworks copy where there are fewer, and expert
 /// ranks the experts. Throws InputError at the key that says how many there are.

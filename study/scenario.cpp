@@ -240,8 +240,7 @@ void read_training(Run& run, const JsonReader& training) {
   run.training = {precision, cost::optimizer_named(optimizer)};
   if (!trains(run.training.optimizer)) run.training.precision.copies = 1;  // backward reads others
   if (!trains(run.training.optimizer) && precision.gradients != precision.values)
-    training.at("precision")
-        .fail("a precision without a type of gradients, since nothing is trained");
+    training.at("precision").fail("no gradients in fp32 with \"optimizer\": \"none\"");
 }
 
 /// A profile of another GPU than the cluster's is the user's choice, but no silent one.
@@ -349,7 +348,7 @@ void read_parts(Run& run, const JsonReader& reader) {
     const std::int64_t samples = std::int64_t{std::max(1, run.batch.micro)} * run.batch.ranks;
     check_training(model, training);
     run.graph = read_model(model, samples, run.training.precision);
-    check_use(run, model);
+    check_passes(run, model);
     if (!trains(run.training.optimizer)) run.graph = forward_only(*run.graph);
     run.batch.sequence = run.graph->sample_tokens;
   });

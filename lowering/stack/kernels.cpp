@@ -91,7 +91,7 @@ bool launches_one_by_one(const model::Graph& graph, const model::Operator& op,
          cost::says(stack, cost::GroupedProducts::one_by_one);
 }
 
-/// The rows of its caches that an attention reads, or writes: of its tokens, and before them.
+/// Tokens of a sample in the KV cache after a pass: those before and the new ones.
 std::int64_t filled_of(const model::Operator& op, const Shapes& inputs) {
   return op.cached + inputs[3][1];
 }

@@ -7,8 +7,8 @@
 
 namespace stratagem::lowering {
 
-/// The caches that the attentions of a device class read and write, as each of them divides the
-/// tokens' keys and values: one for every micro-batch that the class processes.
+/// The KV caches of a device class: one for each attention and micro-batch, divided as the
+/// attention divides keys and values.
 std::vector<program::Resident> caches(const SequenceContext& context, const SequenceDraft& draft);
 
 }  // namespace stratagem::lowering

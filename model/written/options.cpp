@@ -80,7 +80,7 @@ OptionList<WrittenOperator> operator_options() {
           {"window", &O::window, whole(0, most),
            "of a fused attention: how many of the last tokens a token sees; 0: all"},
           {"cached", &O::cached, whole(0, most),
-           "of an attention with caches: tokens whose keys and values stand in them already"},
+           "of an attention with caches: tokens that are in the KV cache already"},
           {"image_rows", &O::image_rows, whole(0, 1'000'000),
            "of kinds that know windows of square images: rows of tokens, and as many columns"},
           {"window_side", &O::window_side, whole(0, 1'000'000),

@@ -6,8 +6,8 @@
 #include "base/input_error.hpp"
 #include "model/zoo/cross_entropy.hpp"
 #include "model/zoo/norm.hpp"
-#include "model/zoo/number_head.hpp"
 #include "model/zoo/prefix.hpp"
+#include "model/zoo/scalar_head.hpp"
 
 namespace stratagem::model {
 
@@ -26,11 +26,11 @@ TensorId next_word(Builder& build, TensorId x, TensorId words) {
 /// What follows the last norm.
 TensorId predicted(Builder& build, const TransformerConfig& c, const Head& head, TensorId x,
                    TensorId table) {
-  if (head.use.predicts == Predicts::values) return loss_of_values(build, x);
-  if (head.use.predicts == Predicts::reward) return loss_of_rewards(build, x, head.use.answers);
+  if (head.task.predicts == Predicts::values) return loss_of_values(build, x);
+  if (head.task.predicts == Predicts::reward) return loss_of_rewards(build, x, head.task.answers);
   const TensorId words =
       head.tied ? table : build.parameter("logits.weight", {c.vocabulary, c.hidden}, c.type);
-  if (head.use.cache.room > 0) return next_word(build, x, words);
+  if (head.task.cache.room > 0) return next_word(build, x, words);
   const TensorId result = logits(build, x, words, "b s");
   return head.fused_loss ? fused_cross_entropy(build, result, "b s", "vocabulary")
                          : cross_entropy(build, result, "b s", "vocabulary");

@@ -33,12 +33,12 @@ Graph gpt(const GptConfig& c) {
                                 .norms = variant.qk_norm,
                                 .prefix = c.prefix,
                                 .width = variant.head_width,
-                                .cache = variant.use.cache},
+                                .cache = variant.task.cache},
                   .mlp = {.inner = c.intermediate > 0 ? c.intermediate : 4 * c.hidden,
                           .activation = c.activation,
                           .bias = bias},
                   .experts = c.experts},
-                 {.tied = c.tied, .fused_loss = variant.fused_loss, .use = variant.use});
+                 {.tied = c.tied, .fused_loss = variant.fused_loss, .task = variant.task});
 }
 
 namespace {
@@ -51,7 +51,7 @@ void complete_gpt(GptConfig& c, const JsonReader& config) {
   check_sight(config, c, c.fused_attention);
   check_experts(config, c.experts, c.layers, c.activation == OpKind::swiglu && !c.variant.biases);
   check_prefix(config, c.fused_attention);
-  check_use(config, c, c.fused_attention);
+  check_task(config, c, c.fused_attention);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Family gpt_family() {
   const auto size = whole(1, 10'000'000);
   return family_of<C>(
       "gpt", "GPT-2, GPT-3, OPT, Nemotron, mixtures of experts: every choice of a decoder is a key",
-      with_use(with_experts(with_sight(with_sizes<C>(
+      with_task(with_experts(with_sight(with_sizes<C>(
           {{"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
             "4 x `hidden`"},
            {"activation", &C::activation,

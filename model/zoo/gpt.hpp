@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "model/graph.hpp"
+#include "model/zoo/decoder_task.hpp"
 #include "model/zoo/mixture_of_experts.hpp"
 #include "model/zoo/transformer_config.hpp"
-#include "model/zoo/use.hpp"
 
 namespace stratagem::model {
 
@@ -20,7 +20,7 @@ struct GptVariant {
   bool fused_loss = false;      ///< see fused_cross_entropy
   std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
   Sight sight = {};             ///< see fused_attention.hpp
-  Use use = {};                 ///< see use.hpp
+  DecoderTask task = {};        ///< see decoder_task.hpp
   friend bool operator==(const GptVariant&, const GptVariant&) = default;
 };
 

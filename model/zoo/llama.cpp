@@ -34,12 +34,12 @@ Graph llama(const LlamaConfig& c) {
                                 .prefix = c.prefix,
                                 .width = variant.head_width,
                                 .latent = variant.latent,
-                                .cache = variant.use.cache},
+                                .cache = variant.task.cache},
                   .mlp = {.inner = c.intermediate,
                           .activation = c.fused.swiglu ? OpKind::swiglu : OpKind::silu,
                           .bias = Bias::none},
                   .experts = c.experts},
-                 {.tied = c.tied, .fused_loss = c.fused.loss, .use = variant.use});
+                 {.tied = c.tied, .fused_loss = c.fused.loss, .task = variant.task});
 }
 
 namespace {
@@ -55,7 +55,7 @@ void complete_llama(LlamaConfig& c, const JsonReader& config) {
   check_sight(config, c, c.fused.attention);
   check_experts(config, c.experts, c.layers, c.fused.swiglu);
   check_prefix(config, c.fused.attention);
-  check_use(config, c, c.fused.attention);
+  check_task(config, c, c.fused.attention);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Family llama_family() {
   const auto fused = choice<bool>({{"unfused", false}, {"fused", true}});
   return family_of<C>(
       "llama", "Llama 1 to 3, Qwen3, Mixtral, DeepSeek-V3: RMS norms, rotary positions, gated MLPs",
-      with_use(with_experts(with_sight(with_sizes<C>(
+      with_task(with_experts(with_sight(with_sizes<C>(
           {{"intermediate", &C::intermediate, size, "width of the MLP, and of experts",
             must_be_there},
            head_width_option<C>(of_variant(&V::head_width)),

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "model/graph.hpp"
+#include "model/zoo/decoder_task.hpp"
 #include "model/zoo/transformer_config.hpp"
-#include "model/zoo/use.hpp"
 
 namespace stratagem::model {
 
@@ -26,7 +26,7 @@ struct LlamaVariant {
   std::int64_t head_width = 0;  ///< 0: a head's share of the hidden size
   Sight sight = {};             ///< see fused_attention.hpp
   Latent latent = {};           ///< see latent_attention.hpp
-  Use use = {};                 ///< see use.hpp
+  DecoderTask task = {};        ///< see decoder_task.hpp
   friend bool operator==(const LlamaVariant&, const LlamaVariant&) = default;
 };
 

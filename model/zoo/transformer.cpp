@@ -47,7 +47,7 @@ class Layer {
 };
 
 /// Adds the rows of a table of places. Where a cache holds earlier tokens, they are looked up.
-TensorId with_places(Builder& build, const TransformerConfig& c, TensorId x) {
+TensorId with_positions(Builder& build, const TransformerConfig& c, TensorId x) {
   const std::vector<std::int64_t> shape = build[x].shape;
   const std::int64_t places = std::max(c.sequence, c.attention.cache.room);
   const TensorId table = build.parameter("positions", {places, c.hidden}, c.type);
@@ -74,7 +74,7 @@ Embedded embedded(Builder& build, const TransformerConfig& c) {
       build.tensor("word_rows", {c.batch, c.sequence, c.hidden}, c.type, Role::activation);
   build.add(OpKind::embedding, "lookup", "b s, vocabulary+ h -> b s h", {tokens, result.words},
             {result.rows});
-  if (c.positions == Positions::learned) result.rows = with_places(build, c, result.rows);
+  if (c.positions == Positions::learned) result.rows = with_positions(build, c, result.rows);
   return result;
 }
 

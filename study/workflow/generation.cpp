@@ -42,10 +42,10 @@ class Passes {
   [[nodiscard]] int prompt() const { return prompt_; }
 
   /// `tokens` of each sample, behind those in the cache.
-  [[nodiscard]] TokenPass pass(int tokens, int cached) const {
+  [[nodiscard]] Pass pass(int tokens, int cached) const {
     const Json cache = Json::object().set("room", run_.batch.sequence).set("tokens", cached);
     const Json model = Json::object().set("sequence", tokens).set("cache", cache);
-    TokenPass pass{with_settings(run_, Json::object().set("model", model)), {}};
+    Pass pass{with_settings(run_, Json::object().set("model", model)), {}};
     pass.simulated = simulate(pass.run, options_);
     return pass;
   }
@@ -57,9 +57,9 @@ class Passes {
 };
 
 /// The time of a pass of one token as a function of the tokens before it.
-class TokenPasses {
+class DecodeSteps {
  public:
-  explicit TokenPasses(const Passes& passes) : passes_(passes) {}
+  explicit DecodeSteps(const Passes& passes) : passes_(passes) {}
 
   /// The passes after those of `from` tokens and before those of `to`, whose times are known.
   Seconds between(int from, Seconds at_from, int to, Seconds at_to) {
@@ -98,15 +98,15 @@ Generation generate(const Run& run, int answer, const SimulateOptions& options) 
   const auto bandwidth = run.profile.memory.bandwidth.value;
   Generation result;
   result.ends.push_back(passes.pass(passes.prompt(), 0));
-  result.prompt = result.ends.front().simulated.outcome.metrics->makespan;
-  result.time = result.prompt;
-  result.traffic = traffic_of(result.ends.front().simulated.program) / bandwidth;
+  result.prefill = result.ends.front().simulated.outcome.metrics->makespan;
+  result.time = result.prefill;
+  result.memory_bound = traffic_of(result.ends.front().simulated.program) / bandwidth;
   const int single = answer - 1;
   if (single == 0) return result;
 
-  TokenPasses tokens(passes);
+  DecodeSteps tokens(passes);
   const int from = passes.prompt(), to = from + single - 1;
-  const TokenPass first = passes.pass(1, from);
+  const Pass first = passes.pass(1, from);
   result.first = result.last = tokens.time_of(first.simulated);
   result.ends.push_back(single == 1 ? first : passes.pass(1, to));
   const Simulated& last = result.ends.back().simulated;
@@ -115,10 +115,10 @@ Generation generate(const Run& run, int answer, const SimulateOptions& options) 
   if (single > 1) result.time += tokens.between(from, result.first, to, result.last) + result.last;
   // Bytes are linear in the tokens before.
   const Bytes mean = 0.5 * (traffic_of(first.simulated.program) + traffic_of(last.program));
-  result.traffic += single * mean / bandwidth;
-  result.communicating =
+  result.memory_bound += single * mean / bandwidth;
+  result.exposed_communication =
       last.outcome.metrics->exposed_communication / last.outcome.metrics->iteration_time;
-  result.waiting = last.outcome.metrics->bubble_fraction;
+  result.idle = last.outcome.metrics->bubble_fraction;
   result.simulated = tokens.simulated();
   return result;
 }

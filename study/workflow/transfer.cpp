@@ -40,7 +40,7 @@ double shared(const Mask& one, const Mask& other) {
 using Messages = std::map<std::pair<int, int>, Bytes>;
 
 /// The GPUs that hold one part of a parameter, all of it or a share each.
-struct Holders {
+struct Owners {
   std::vector<int> gpus;
   bool in_shares = false;
 };
@@ -48,11 +48,11 @@ struct Holders {
 class Transfer {
  public:
   /// The GPUs of `to` begin at `offset` of the cluster.
-  Transfer(const Held& from, const Held& to, int offset, int gpus_per_node)
+  Transfer(const ModelStates& from, const ModelStates& to, int offset, int gpus_per_node)
       : to_(to), offset_(offset), gpus_per_node_(gpus_per_node) {
     for (std::size_t gpu = 0; gpu < from.parameters.size(); ++gpu) {
       for (const auto& [name, part] : from.parameters[gpu]) {
-        Holders& holders = parts_[name][part.mask];
+        Owners& holders = parts_[name][part.mask];
         holders.gpus.push_back(static_cast<int>(gpu));
         holders.in_shares = holders.in_shares || part.share < 1;
       }
@@ -72,7 +72,7 @@ class Transfer {
   }
 
  private:
-  void fetch(int gpu, const HeldPart& wanted, double elements, const Holders& holders) {
+  void fetch(int gpu, const ParameterPart& wanted, double elements, const Owners& holders) {
     const Bytes bytes = elements / elements_of(wanted.mask) * wanted.bytes;
     if (!holders.in_shares) {
       const int source = source_of(gpu, holders.gpus);
@@ -95,10 +95,10 @@ class Transfer {
     return some[static_cast<std::size_t>(gpu) % some.size()];
   }
 
-  const Held& to_;
+  const ModelStates& to_;
   int offset_;
   int gpus_per_node_;
-  std::map<std::string, std::map<Mask, Holders>> parts_;  ///< by parameter
+  std::map<std::string, std::map<Mask, Owners>> parts_;  ///< by parameter
   Messages messages_;
 };
 
@@ -143,11 +143,11 @@ topology::Cluster together(const Run& from, const Run& to) {
 
 }  // namespace
 
-Seconds transfer_time(const Holder& from, const Holder& to, bool same_gpus) {
+Seconds transfer_time(const TransferSide& from, const TransferSide& to, bool same_gpus) {
   const topology::Cluster cluster = same_gpus ? from.run.cluster : together(from.run, to.run);
   const int offset = same_gpus ? 0 : from.run.cluster.gpus();
   const Messages messages =
-      Transfer(from.held, to.held, offset, cluster.gpus_per_node()).messages();
+      Transfer(from.states, to.states, offset, cluster.gpus_per_node()).messages();
   if (messages.empty()) return {};
   const program::Program program = program_of(messages, offset + to.run.gpus);
   const cost::Profile& profile = from.run.profile;

@@ -3,14 +3,14 @@
 
 #include "base/quantity.hpp"
 #include "study/run.hpp"
-#include "study/workflow/held_weights.hpp"
+#include "study/workflow/model_states.hpp"
 
 namespace stratagem::study {
 
-/// One side of a transfer: what a run holds, and the run.
-struct Holder {
+/// One side of a transfer: a run, and the parameters that its devices have.
+struct TransferSide {
   const Run& run;
-  const Held& held;
+  const ModelStates& states;
 };
 
 /// The time in which each GPU of `to` receives what it lacks of the parameters that `from` has,
@@ -19,6 +19,6 @@ struct Holder {
 /// one; shards come from all ranks that have a share. All pieces for a pair of GPUs are one
 /// message, and all messages go at once: frameworks that bring parameters one by one take longer.
 /// Throws InputError for pools whose servers differ.
-Seconds transfer_time(const Holder& from, const Holder& to, bool same_gpus);
+Seconds transfer_time(const TransferSide& from, const TransferSide& to, bool same_gpus);
 
 }  // namespace stratagem::study

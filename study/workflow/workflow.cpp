@@ -22,7 +22,7 @@ void check_generates(const Run& run, const JsonReader& tokens) {
   const strategies::Options& options = run.options;
   if (run.plan) tokens.fail("a run with a strategy, since a plan is of sequences of one length");
   if (cost::trains(run.training.optimizer))
-    tokens.fail("a run with the optimizer none", run.training.optimizer.name);
+    tokens.fail("a run with \"optimizer\": \"none\"", run.training.optimizer.name);
   if (options.pipeline_ranks() > 1) {
     tokens.fail("a run without stages, since generation through a pipeline is not modelled",
                 "pipeline " + std::to_string(options.pipeline_ranks()));
@@ -59,7 +59,7 @@ Phase read_phase(const Scenario& scenario, const JsonReader& json) {
               .run = &run,
               .weights = text("weights", run.name),
               .pool = text("pool", "all"),
-              .said = json};
+              .json = json};
   if (const auto repeat = json.find("repeat"))
     phase.repeat = static_cast<int>(repeat->between(1, most_repeats));
   if (const auto answer = json.find("answer_tokens")) {
@@ -82,17 +82,16 @@ std::vector<Phase> read_step(const Scenario& scenario, const JsonReader& json) {
 
 /// A pool is one set of GPUs.
 void check_pool(const Phase& phase, const Phase& first) {
-  const auto check = [&](const std::string& what, const std::string& there,
-                         const std::string& here) {
-    if (there != here)
-      phase.said.at("run").fail("a run on " + what + " " + there + ", as pool " + phase.pool +
-                                    " has them in phase " + first.name,
-                                here);
+  const auto check = [&](const std::string& there, const std::string& here) {
+    if (there == here) return;
+    phase.json.at("run").fail(
+        "a run on " + there + ", as phase \"" + first.name + "\" of pool \"" + phase.pool + "\"",
+        here);
   };
   const Run &run = *phase.run, &other = *first.run;
-  check("so many GPUs:", std::to_string(other.gpus), std::to_string(run.gpus));
-  check("servers", other.cluster.design().name, run.cluster.design().name);
-  check("GPUs of profile", other.profile.name, run.profile.name);
+  check(std::to_string(other.gpus) + " GPUs", std::to_string(run.gpus) + " GPUs");
+  check(other.cluster.design().name, run.cluster.design().name);
+  check("profile " + other.profile.name, "profile " + run.profile.name);
 }
 
 void check_phases(const Workflow& workflow) {
@@ -101,7 +100,7 @@ void check_phases(const Workflow& workflow) {
   for (const std::vector<Phase>& step : workflow.steps) {
     for (const Phase& phase : step) {
       if (!names.insert(phase.name).second)
-        phase.said.fail("a \"name\" that no phase before it has", phase.name);
+        phase.json.fail("a \"name\" that no phase before it has", phase.name);
       if (phase.run->refused) continue;
       check_pool(phase, *first.emplace(phase.pool, &phase).first->second);
     }

@@ -17,7 +17,7 @@ struct Phase {
   std::string pool;       ///< name of the GPUs that it runs on
   int repeat = 1;         ///< times that it runs, one after another
   int answer_tokens = 0;  ///< of each sample, how many it generates one by one; 0: none
-  JsonReader said;        ///< where it was read
+  JsonReader json;        ///< where it was read
 };
 
 /// Each step begins when all phases of the one before have ended. Its phases run beside each other
@@ -32,7 +32,7 @@ struct Workflow {
 /// run has or with stages, and for pools whose runs have different GPUs.
 std::vector<Workflow> read_workflows(const Scenario& scenario);
 
-/// Is a run there for generations alone, whose passes are other runs than it says itself?
+/// Do only generations use a run? Their passes have other lengths than it says.
 bool only_generates(const Run& run, const std::vector<Workflow>& workflows);
 
 }  // namespace stratagem::study

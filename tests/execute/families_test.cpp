@@ -40,7 +40,7 @@ model::Graph llama(bool mixture, bool latent) {
 /// A critic, or a reward model that compares two answers of each prompt.
 model::Graph with_numbers(model::Predicts predicts) {
   model::LlamaConfig config{4, 16, 4, 2, 24, 8, 24, 8};
-  config.variant.use = {.predicts = predicts, .answers = 2};
+  config.variant.task = {.predicts = predicts, .answers = 2};
   return model::llama(config);
 }
 

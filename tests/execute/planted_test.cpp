@@ -161,8 +161,8 @@ TEST_CASE("the gradients of latent attention, windows and sinks are those of the
 
 TEST_CASE("the gradients of values and rewards are those of their losses") {
   model::LlamaConfig config{2, 16, 4, 2, 24, 8, 24, 6};
-  config.variant.use = {.predicts = GENERATE(model::Predicts::values, model::Predicts::reward),
-                        .answers = 3};
+  config.variant.task = {.predicts = GENERATE(model::Predicts::values, model::Predicts::reward),
+                         .answers = 3};
   CHECK(error_of_gradients(model::llama(config)) < 1e-5);
 }
 

@@ -26,7 +26,7 @@ model::LlamaConfig small_llama() {
                             .vocabulary = 112,
                             .batch = 12};
   config.fused.attention = true;
-  config.variant.use.cache = {.room = 23, .tokens = 17};
+  config.variant.task.cache = {.room = 23, .tokens = 17};
   return config;
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("with a cache there are forward passes alone, and a head of one token"
     gpt.sequence = 2;
     gpt.dropout = false;
     gpt.fused_attention = true;
-    gpt.variant.use.cache = {.room = 23, .tokens = 17};
+    gpt.variant.task.cache = {.room = 23, .tokens = 17};
     const model::Graph graph =
         learned ? forward_only(model::gpt(gpt)) : forward_only(model::llama(small_llama()));
     CHECK(!model::trains_any(graph));

@@ -82,14 +82,14 @@ const std::map<std::string, OfBatch>& models() {
        [](std::int64_t batch) {
          model::LlamaConfig c{4, 48, 8, 4, 96, 20, 112, batch};
          c.type = model::DataType::fp16;
-         c.variant.use.predicts = model::Predicts::values;
+         c.variant.task.predicts = model::Predicts::values;
          return model::llama(c);
        }},
       {"cached",
        [](std::int64_t batch) {
          model::LlamaConfig c{4, 48, 8, 4, 96, 20, 112, batch};
          c.type = model::DataType::fp16;
-         c.variant.use.cache = {.room = 30, .tokens = 9};
+         c.variant.task.cache = {.room = 30, .tokens = 9};
          return model::freeze(model::llama(c), [](const model::Tensor&) { return true; });
        }},
       {"bert",

@@ -101,7 +101,7 @@ TEST_CASE("the four models of PPO keep 16 and 2 bytes of each parameter, and the
     const WorkflowOutcome outcome = outcome_of(scenario(all_four, strategy));
     REQUIRE(!outcome.refused);
     const PoolMemory& pool = outcome.pools.at(0);
-    const auto of = [&](const std::string& model) { return pool.weights.at(model).value * parts; };
+    const auto of = [&](const std::string& model) { return pool.states.at(model).value * parts; };
     // Norms and the column of a number lie whole on every tensor rank.
     const double whole = parts == 1 ? 0 : (2 * layers + 1) * hidden;
     const double column = parts == 1 ? 0 : hidden;
@@ -113,11 +113,11 @@ TEST_CASE("the four models of PPO keep 16 and 2 bytes of each parameter, and the
     const std::string alone = R"({"run": "words", "weights": "actor", "answer_tokens": 32})";
     const PoolMemory answers = outcome_of(scenario(alone, strategy)).pools.at(0);
     CHECK(answers.caches.value == caches);
-    CHECK(answers.beside > Bytes{});
+    CHECK(answers.other > Bytes{});
     CHECK(answers.used().value * 1 ==
-          answers.beside.value + caches + 2 * (with_words + whole) / parts);
+          answers.other.value + caches + 2 * (with_words + whole) / parts);
     CHECK(outcome.phases[0].used.value ==
-          answers.beside.value + caches +
+          answers.other.value + caches +
               (16 * (with_words + with_number + 2 * whole + column) +
                2 * (with_words + with_number + 2 * whole + column)) /
                   parts);
@@ -152,9 +152,9 @@ TEST_CASE("short answers, and answers that are repeated") {
     return outcome_of(scenario(phase, R"({"data": 2})")).phases.at(0);
   };
   const PhaseOutcome one = answer(1, 1), two = answer(2, 1), twice = answer(2, 2);
-  CHECK(one.time == one.generation->prompt);
+  CHECK(one.time == one.generation->prefill);
   CHECK(one.generation->simulated == 0);
-  CHECK(two.time == two.generation->prompt + two.generation->first);
+  CHECK(two.time == two.generation->prefill + two.generation->first);
   CHECK(two.generation->first == two.generation->last);
   CHECK(two.generation->simulated == 1);
   CHECK(twice.time == 2 * two.time);
@@ -184,18 +184,18 @@ TEST_CASE("a token takes at least what weights and caches take to be read, and n
   CHECK(answer.first.value < 1.5 * least(1025));
   CHECK(answer.last.value > least(2047));
   CHECK(answer.last.value < 1.5 * least(2047));
-  CHECK(answer.traffic.value > 1023 * least(1536));
-  CHECK(answer.time > answer.traffic);
+  CHECK(answer.memory_bound.value > 1023 * least(1536));
+  CHECK(answer.time > answer.memory_bound);
 }
 
 TEST_CASE("phases of one pool follow each other, and those of two pools run side by side") {
   const std::string in_turn =
       R"({"run": "words"}, [{"run": "actor", "repeat": 3}, {"run": "critic", "repeat": 2}])";
-  const std::string beside =
+  const std::string side_by_side =
       R"({"run": "words", "pool": "a"}, [{"run": "actor", "repeat": 3, "pool": "a"},
          {"run": "critic", "repeat": 2, "pool": "b"}], {"run": "values", "pool": "b"})";
   const WorkflowOutcome one = outcome_of(scenario(in_turn, R"({"tensor": 2})"));
-  const WorkflowOutcome two = outcome_of(scenario(beside, R"({"tensor": 2})"));
+  const WorkflowOutcome two = outcome_of(scenario(side_by_side, R"({"tensor": 2})"));
   CHECK(one.gpus == 2);
   CHECK(two.gpus == 4);
   const auto time = [](const WorkflowOutcome& of, std::size_t i) { return of.phases[i].time; };
@@ -228,8 +228,8 @@ double weights_of(const std::string& phases, std::size_t phase, int hidden_size)
   text = with(text, R"("hidden": 256)", R"("hidden": )" + std::to_string(hidden_size));
   const WorkflowOutcome outcome = outcome_of(text);
   REQUIRE(!outcome.refused);
-  CHECK(outcome.phases[phase].weights < outcome.phases[phase].time);
-  return outcome.phases[phase].weights.value;
+  CHECK(outcome.phases[phase].weight_transfer < outcome.phases[phase].time);
+  return outcome.phases[phase].weight_transfer.value;
 }
 
 /// Parameters of such a Llama that tensor ranks divide.
@@ -276,7 +276,7 @@ TEST_CASE("shards come from all ranks that have one") {
                                  R"({"name": "actor", "strategy": {"zero": 3}, )"));
   const WorkflowOutcome outcome = simulate_workflow(read_workflows(all).at(0), {});
   REQUIRE(!outcome.refused);
-  CHECK(outcome.phases[1].weights.value > with_words / 450e9);
+  CHECK(outcome.phases[1].weight_transfer.value > with_words / 450e9);
 }
 
 TEST_CASE("a copy in another division counts in its phase alone") {
@@ -285,13 +285,14 @@ TEST_CASE("a copy in another division counts in its phase alone") {
   const Scenario all = read(scenario(phases, R"({"data": 2})"));
   const PoolMemory pool = simulate_workflow(read_workflows(all).at(0), {}).pools.at(0);
   const double whole = (2 * layers + 1) * hidden;
-  CHECK(pool.weights.size() == 1);
-  CHECK(pool.weights.at("a").value * 2 == 16 * (with_words + whole));
+  CHECK(pool.states.size() == 1);
+  CHECK(pool.states.at("a").value * 2 == 16 * (with_words + whole));
   const Run& copies = *std::ranges::find(all.runs, "copies", &Run::name);
   const Bytes alone = simulate(copies, {}).outcome.memory.used;
   const Run& actor = *std::ranges::find(all.runs, "actor in halves", &Run::name);
   const Bytes trained = simulate(actor, {}).outcome.memory.used;
-  CHECK(pool.used() == std::max(alone + pool.weights.at("a"), trained));
+  CHECK(pool.used() == std::max(alone + pool.states.at("a"), trained));
+  CHECK(pool.copy.value == (pool.phase == "copies" ? 2 * with_words : 0));
 }
 
 TEST_CASE("models that are too many for a pool do not fit, though each does") {
@@ -319,28 +320,28 @@ TEST_CASE("what a workflow cannot have is refused where it stands") {
   CHECK_THAT(refused(R"({"run": "stages", "answer_tokens": 2})"),
              ContainsSubstring("a run without stages"));
   CHECK_THAT(refused(R"({"run": "actor", "answer_tokens": 2})"),
-             ContainsSubstring("a run with the optimizer none, found adam"));
+             ContainsSubstring("expected a run with \"optimizer\": \"none\", found adam"));
   CHECK_THAT(refused(R"({"run": "scores", "answer_tokens": 2})"),
              ContainsSubstring("/workflows/0/phases/0/answer_tokens: expected a run whose passes"));
   CHECK_THAT(refused(R"({"run": "words", "pool": ""})"), ContainsSubstring("a name"));
   CHECK_THAT(refused(R"({"run": "words", "weights": "a"}, {"run": "values", "weights": "a"})"),
              ContainsSubstring("has another model"));
   CHECK_THAT(refused(R"({"run": "words"}, {"run": "another GPU"})"),
-             ContainsSubstring("GPUs of profile"));
+             ContainsSubstring("a run on profile h100-sxm5, as phase \"words\""));
   CHECK_THAT(refused(R"({"run": "words"}, {"run": "one GPU"})"),
-             ContainsSubstring("so many GPUs: 2"));
+             ContainsSubstring("a run on 2 GPUs, as phase \"words\" of pool \"all\""));
   CHECK_THAT(refused(R"({"run": "copies", "weights": "a"}, {"run": "halves", "weights": "a"})"),
-             ContainsSubstring("phase copies divides those of a differently"));
+             ContainsSubstring("phase \"copies\" divides them differently"));
   CHECK_THAT(refused(R"({"run": "copies", "weights": "a"}, {"run": "stages", "weights": "a"})"),
-             ContainsSubstring("phase copies divides those of a differently"));
+             ContainsSubstring("phase \"copies\" divides them differently"));
   CHECK_THAT(refused(R"({"run": "stages", "weights": "a"}, {"run": "copies", "weights": "a"})"),
-             ContainsSubstring("phase stages divides those of a differently"));
+             ContainsSubstring("phase \"stages\" divides them differently"));
   CHECK_THAT(
       refused(R"({"run": "actor", "weights": "a"}, {"run": "actor in halves", "weights": "a"})"),
-      ContainsSubstring("phase actor divides those of a differently"));
+      ContainsSubstring("phase \"actor\" divides them differently"));
   CHECK_THAT(refused(R"({"run": "actor", "weights": "a"},
                         {"run": "actor", "weights": "a", "name": "b", "pool": "b"})"),
-             ContainsSubstring("trains a on another pool"));
+             ContainsSubstring("trains them on another pool"));
   CHECK_THAT(refused(R"({"run": "words", "repeats": 2})"), ContainsSubstring("repeats"));
   CHECK_THAT(refused(R"([])"), ContainsSubstring("at least one phase"));
   CHECK_THAT(refused(""), ContainsSubstring("at least one phase"));

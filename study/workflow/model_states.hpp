@@ -14,31 +14,31 @@
 namespace stratagem::study {
 
 /// The part of a parameter that a device has.
-struct HeldPart {
+struct ParameterPart {
   std::vector<std::int64_t> shape;  ///< of the whole parameter
   model::DataType type = model::DataType::fp16;
   placement::Mask mask;
   Bytes bytes;       ///< of all that the mask sees, or of a shard
   double share = 1;  ///< of what the mask sees
-  friend bool operator==(const HeldPart&, const HeldPart&) = default;
+  friend bool operator==(const ParameterPart&, const ParameterPart&) = default;
 };
 
 /// Of a simulated run, by device.
-struct Held {
+struct ModelStates {
   std::vector<Bytes> kept;    ///< parameters, gradients and optimizer states between iterations
   std::vector<Bytes> caches;  ///< of keys and values
   std::vector<Bytes> used;    ///< at most: these and all else, as DeviceMemory::used
-  std::vector<std::map<std::string, HeldPart>> parameters;  ///< by name
+  std::vector<std::map<std::string, ParameterPart>> parameters;  ///< by name
 };
 
-Held held_by(const Run& run, const Simulated& simulated);
+ModelStates states_of(const Run& run, const Simulated& simulated);
 
 /// A parameter that one of two models has and the other lacks, or has in another shape or type; ""
 /// if there is none: then they are one model.
-std::string different_parameter(const Held& one, const Held& other);
+std::string different_parameter(const ModelStates& one, const ModelStates& other);
 
 /// A parameter of one model of which two runs keep different parts on a device; "" if there is
 /// none.
-std::string divided_differently(const Held& one, const Held& other);
+std::string divided_differently(const ModelStates& one, const ModelStates& other);
 
 }  // namespace stratagem::study

@@ -17,8 +17,8 @@ TensorId loss_of_values(Builder& build, TensorId x);
 ///
 ///     -1 / C(K, 2) * sum over pairs of log sigmoid(preferred - other)
 ///
-/// They stand in the order of preference. Returns the losses (batch / answers). Source: Ouyang et
-/// al., InstructGPT, arXiv:2203.02155, section 3.5, equation 1.
+/// Answers are sorted, the preferred one first. Returns the losses (batch / answers). Source:
+/// Ouyang et al., InstructGPT, arXiv:2203.02155, section 3.5, equation 1.
 TensorId loss_of_rewards(Builder& build, TensorId x, std::int64_t answers);
 
 /// The rows of the last token: (batch, sequence, hidden) becomes (batch, hidden).

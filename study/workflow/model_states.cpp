@@ -1,5 +1,5 @@
 // Sums residents by device, and compares where parameters lie.
-#include "study/workflow/held_weights.hpp"
+#include "study/workflow/model_states.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -17,9 +17,9 @@ bool stays(const Resident& resident) {
 }
 
 /// Where the buffer of a device lies in its tensor: a mask, or one that its layout gives.
-HeldPart part_of(const program::Program& program, const Resident& resident,
-                 const model::Tensor& tensor, int device) {
-  HeldPart part{.shape = tensor.shape, .type = tensor.type, .bytes = resident.bytes};
+ParameterPart part_of(const program::Program& program, const Resident& resident,
+                      const model::Tensor& tensor, int device) {
+  ParameterPart part{.shape = tensor.shape, .type = tensor.type, .bytes = resident.bytes};
   if (!resident.masks.empty()) {
     part.mask = resident.masks.front();
     return part;
@@ -41,13 +41,13 @@ Bytes used_by(const Simulated& simulated, int sequence) {
 
 }  // namespace
 
-Held held_by(const Run& run, const Simulated& simulated) {
+ModelStates states_of(const Run& run, const Simulated& simulated) {
   const program::Program& program = simulated.program;
-  Held held;
+  ModelStates states;
   for (std::size_t device = 0; device < program.devices.size(); ++device) {
     const int sequence = program.devices[device].sequence;
     Bytes kept, caches;
-    std::map<std::string, HeldPart>& parts = held.parameters.emplace_back();
+    std::map<std::string, ParameterPart>& parts = states.parameters.emplace_back();
     for (const Resident& resident : program.sequences[sequence].residents) {
       if (!stays(resident) || !is_resident(resident.category)) continue;
       (resident.category == Category::caches ? caches : kept) += resident.bytes;
@@ -55,17 +55,17 @@ Held held_by(const Run& run, const Simulated& simulated) {
       const model::Tensor& tensor = run.graph->tensors[resident.tensor];
       parts.emplace(tensor.name, part_of(program, resident, tensor, static_cast<int>(device)));
     }
-    held.kept.push_back(kept);
-    held.caches.push_back(caches);
-    held.used.push_back(used_by(simulated, sequence));
+    states.kept.push_back(kept);
+    states.caches.push_back(caches);
+    states.used.push_back(used_by(simulated, sequence));
   }
-  return held;
+  return states;
 }
 
-std::string different_parameter(const Held& one, const Held& other) {
-  const auto all_of = [](const Held& held) {
+std::string different_parameter(const ModelStates& one, const ModelStates& other) {
+  const auto all_of = [](const ModelStates& states) {
     std::map<std::string, std::pair<std::vector<std::int64_t>, model::DataType>> all;
-    for (const auto& parts : held.parameters)
+    for (const auto& parts : states.parameters)
       for (const auto& [name, part] : parts) all.emplace(name, std::pair(part.shape, part.type));
     return all;
   };
@@ -79,7 +79,7 @@ std::string different_parameter(const Held& one, const Held& other) {
   return "";
 }
 
-std::string divided_differently(const Held& one, const Held& other) {
+std::string divided_differently(const ModelStates& one, const ModelStates& other) {
   for (std::size_t device = 0; device < one.parameters.size(); ++device) {
     const auto &here = one.parameters[device], &there = other.parameters[device];
     for (const auto& [some, others] : {std::pair(here, there), std::pair(there, here)}) {

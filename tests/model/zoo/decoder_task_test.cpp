@@ -1,5 +1,5 @@
 // Heads that predict numbers: their parameters, and what their losses read.
-#include "model/zoo/use.hpp"
+#include "model/zoo/decoder_task.hpp"
 
 #include "model/zoo/gpt.hpp"
 #include "model/zoo/llama.hpp"
@@ -18,7 +18,7 @@ LlamaConfig llama_of(Predicts predicts) {
                      .sequence = 20,
                      .vocabulary = 112,
                      .batch = 12};
-  config.variant.use = {.predicts = predicts, .answers = 4};
+  config.variant.task = {.predicts = predicts, .answers = 4};
   return config;
 }
 

@@ -1,5 +1,5 @@
-// Builds products with one column, and what compares their results.
-#include "model/zoo/number_head.hpp"
+// Builds the heads of values and rewards, and their losses.
+#include "model/zoo/scalar_head.hpp"
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace stratagem::model {
 namespace {
 
 /// The product of rows with one trained column; `rows` names their dimensions.
-TensorId numbers(Builder& build, TensorId x, const std::string& rows) {
+TensorId scalar_head(Builder& build, TensorId x, const std::string& rows) {
   const DataType type = build[x].type;
   const TensorId column = build.parameter("value.weight", {1, build[x].shape.back()}, type);
   std::vector<std::int64_t> shape = build[x].shape;
@@ -32,7 +32,7 @@ TensorId last_token(Builder& build, TensorId x) {
 }
 
 TensorId loss_of_values(Builder& build, TensorId x) {
-  const TensorId values = numbers(build, x, "b s");
+  const TensorId values = scalar_head(build, x, "b s");
   const std::vector<std::int64_t> shape = build[values].shape;
   const TensorId returns = build.tensor("returns", shape, DataType::fp32, Role::input);
   const TensorId loss = build.tensor("loss", shape, DataType::fp32, Role::activation);
@@ -42,7 +42,7 @@ TensorId loss_of_values(Builder& build, TensorId x) {
 }
 
 TensorId loss_of_rewards(Builder& build, TensorId x, std::int64_t answers) {
-  const TensorId rewards = numbers(build, last_token(build, x), "b");
+  const TensorId rewards = scalar_head(build, last_token(build, x), "b");
   const TensorId loss =
       build.tensor("loss", {build[x].shape[0] / answers}, DataType::fp32, Role::activation);
   build.add(operator_named("pairwise_loss"), "loss", "(b answers^) one^ -> b", {rewards}, {loss});
