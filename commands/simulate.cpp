@@ -233,6 +233,25 @@ std::vector<study::Result> without_generators(const std::vector<study::Result>& 
   return rest;
 }
 
+/// Looks for what was asked for: changes with which runs fit, and what twice as much would change.
+void search_changes(std::vector<study::Result>& results,
+                    const std::vector<study::Workflow>& workflows, const Arguments& asked) {
+  const int threads = jobs(asked);
+  const bool remedies = !asked.has("no-remedies") && !asked.has("accuracy");
+  for (study::Result& result : results) {
+    if (study::only_generates(*result.run, workflows)) continue;
+    if (remedies) find_remedies(result, threads);
+    if (asked.has("why")) find_gains(result, threads);
+  }
+}
+
+std::string json_text(const study::Scenario& scenario, const std::vector<study::Result>& results,
+                      const std::vector<study::WorkflowOutcome>& workflows) {
+  Json json = report::to_json(scenario, results);
+  if (!workflows.empty()) json.set("workflows", report::to_json(workflows));
+  return json.text(2) + "\n";
+}
+
 /// A line for each workflow that is refused.
 std::vector<std::string> refused(const std::vector<study::WorkflowOutcome>& workflows) {
   std::vector<std::string> lines;
@@ -247,7 +266,7 @@ int run_simulate(const std::vector<std::string>& line) {
   Options options = simulate_options();
   const Arguments asked(options, line);
   if (asked.helped()) return done;
-  const int threads = jobs(asked);
+  jobs(asked);
   price(asked);
   if (asked.has("columns")) chosen_columns(asked);
   if (asked.has("expanded")) return write_programs(asked);
@@ -256,26 +275,16 @@ int run_simulate(const std::vector<std::string>& line) {
   if (asked.has("run") && !asked.has("trace") && !asked.has("program")) keep_alone(scenario, asked);
   auto [results, outputs, pictures] = simulate_all(scenario, asked);
   const std::vector<study::WorkflowOutcome> outcomes = simulate_workflows(workflows, asked);
-  const bool remedies = !asked.has("no-remedies") && !asked.has("accuracy");
-  for (study::Result& result : results) {
-    if (study::only_generates(*result.run, workflows)) continue;
-    if (remedies) find_remedies(result, threads);
-    if (asked.has("why")) find_gains(result, threads);
-  }
+  search_changes(results, workflows, asked);
   const std::vector<study::Result> shown = without_generators(results, workflows);
-  if (asked.has("csv")) {
+  if (asked.has("csv"))
     outputs.insert(outputs.begin(), {asked.text("csv"), report::csv_of(shown, price(asked))});
-  }
   if (asked.has("report")) {
     const std::string page = report::simulated_page(scenario, results, pictures);
     outputs.insert(outputs.begin(), {asked.text("report"), page, " (open it in a browser)"});
   }
-  if (asked.has("json")) {
-    Json json = report::to_json(scenario, results);
-    if (!outcomes.empty()) json.set("workflows", report::to_json(outcomes));
-    const std::string text = json.text(2) + "\n";
-    outputs.insert(outputs.begin(), {asked.text("json"), text});
-  }
+  if (asked.has("json"))
+    outputs.insert(outputs.begin(), {asked.text("json"), json_text(scenario, results, outcomes)});
   check_outputs(outputs, files_of(scenario));
   fmt::print(for_people(outputs), "{}{}", printed(scenario, shown, outcomes, asked), why(shown));
   write_below(outputs);

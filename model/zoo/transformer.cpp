@@ -46,13 +46,11 @@ class Layer {
   const TransformerConfig& c_;
 };
 
-/// Adds the rows of a table of places. Where a cache holds earlier tokens, they are looked up.
-TensorId with_positions(Builder& build, const TransformerConfig& c, TensorId x) {
+/// Adds the rows of a table of positions. Where a cache holds earlier tokens, they are looked up.
+TensorId with_positions(Builder& build, const TransformerConfig& c, TensorId x, TensorId table) {
   const std::vector<std::int64_t> shape = build[x].shape;
-  const std::int64_t places = std::max(c.sequence, c.attention.cache.room);
-  const TensorId table = build.parameter("positions", {places, c.hidden}, c.type);
   const TensorId placed = build.tensor("placed", shape, c.type, Role::activation);
-  if (places == c.sequence) {
+  if (build[table].shape.front() == c.sequence) {
     build.add(OpKind::add, "add_positions", "b s h, s h -> b s h", {x, table}, {placed});
     return placed;
   }
@@ -70,11 +68,15 @@ Embedded embedded(Builder& build, const TransformerConfig& c) {
   const TensorId tokens =
       build.tensor("tokens", {c.batch, c.sequence}, DataType::int64, Role::input);
   Embedded result{.words = build.parameter("words", {c.vocabulary, c.hidden}, c.type), .rows = -1};
+  const std::int64_t places = std::max(c.sequence, c.attention.cache.room);
+  const bool learned = c.positions == Positions::learned;
+  const TensorId positions =
+      learned ? build.parameter("positions", {places, c.hidden}, c.type) : -1;
   result.rows =
       build.tensor("word_rows", {c.batch, c.sequence, c.hidden}, c.type, Role::activation);
   build.add(OpKind::embedding, "lookup", "b s, vocabulary+ h -> b s h", {tokens, result.words},
             {result.rows});
-  if (c.positions == Positions::learned) result.rows = with_positions(build, c, result.rows);
+  if (learned) result.rows = with_positions(build, c, result.rows, positions);
   return result;
 }
 
