@@ -65,12 +65,9 @@ void check_tokens(const Run& run) {
 
 }  // namespace
 
-void check_training(const JsonReader& model, const JsonReader& training) {
-  const bool none = training.at("optimizer").text() == "none";
-  if (const auto frozen = model.find("frozen"); frozen && none)
+void check_training(const Run& run, const JsonReader& model, const JsonReader& training) {
+  if (const auto frozen = model.find("frozen"); frozen && !cost::trains(run.training.optimizer))
     frozen->fail("no \"frozen\" with \"optimizer\": \"none\", which trains nothing");
-  if (model.has("cache") && !none)
-    training.at("optimizer").fail("\"none\" with a cache, through which nothing is trained");
   if (const auto head = model.find("head"); !head || head->text() != "reward") return;
   const auto answers = model.find("answers");
   const std::int64_t count = answers ? answers->whole_number() : 2;
@@ -79,12 +76,12 @@ void check_training(const JsonReader& model, const JsonReader& training) {
     micro.fail("a multiple of the " + std::to_string(count) + " answers to each prompt");
 }
 
-void check_passes(const Run& run, const JsonReader& model) {
+void check_passes(const Run& run, const JsonReader& model, const JsonReader& training) {
   static const model::OpKind last_token = model::operator_named("last_token");
   if (has(*run.graph, last_token)) check_tokens(run);
   const bool trained = cost::trains(run.training.optimizer);
   if (trained && has(*run.graph, model::OpKind::cached_attention))
-    model.fail("\"optimizer\": \"none\" with caches, through which nothing is trained", "another");
+    training.at("optimizer").fail("\"none\" with a cache, through which nothing is trained");
   if (trained) return;
   if (has(*run.graph, model::OpKind::dropout) ||
       has(*run.graph, model::OpKind::attention_dropout)) {

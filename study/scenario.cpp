@@ -21,15 +21,13 @@
 #include "strategies/language/plan_file.hpp"
 #include "strategies/parallel/rank_order.hpp"
 #include "strategies/parallel/read_options.hpp"
+#include "study/cluster_choice.hpp"
 #include "study/figures.hpp"
 #include "study/library.hpp"
 #include "study/model_checks.hpp"
 #include "study/plan_of.hpp"
 #include "study/stack_facts.hpp"
 #include "study/what_if.hpp"
-#include "topology/drives.hpp"
-#include "topology/fabric_choice.hpp"
-#include "topology/node_file.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::study {
@@ -43,101 +41,10 @@ std::vector<std::string> names(const Table& table) {
   return result;
 }
 
-/// A number of GPUs, servers or samples: as many as any machine room holds, so that products of two
-/// stay exact.
-int count(const JsonReader& reader) { return static_cast<int>(reader.between(1, 1'000'000)); }
-
-/// As many nodes as `"gpus"` need, or `"nodes"` and all their GPUs.
-struct ClusterChoice {
-  topology::Cluster cluster;
-  int gpus;
-};
-
-/// Of two keys of which one replaces the other, the one that counts: a run's own hides that of the
-/// defaults, which is marked as read.
-std::string chosen(const JsonReader& reader, const std::string& one, const std::string& other) {
-  if (!reader.has(other)) return one;
-  if (!reader.has(one)) return other;
-  const auto own = [&](const std::string& key) {
-    return reader.at(key).path().starts_with(reader.path() + "/");
-  };
-  if (own(one) == own(other))
-    reader.at(other).fail("the key \"" + one + "\" or the key \"" + other + "\", not both");
-  reader.at(own(one) ? other : one).skip();
-  return own(one) ? one : other;
-}
-
-/// The servers of a cluster, as a preset or a file of the user's describes them.
-topology::NodeFile read_servers(const JsonReader& reader) {
-  if (chosen(reader, "preset", "node") == "node")
-    return topology::read_node(file_of(reader.at("node"), "nodes"));
-  const std::string name = reader.at("preset").one_of(names(topology::presets()));
-  const auto preset = std::ranges::find(topology::presets(), name, &topology::Preset::name);
-  const topology::Cluster cluster = preset->build(1);
-  return {cluster.design(), cluster.fabric().design().speed, ""};
-}
-
-topology::FabricDesign read_fabric(const JsonReader& reader, const topology::NodeFile& server) {
-  const auto nics = static_cast<int>(std::ranges::count(
-      server.design.vertices, topology::VertexKind::nic, &topology::Vertex::kind));
-  if (const auto fabric = reader.find("fabric"))
-    return topology::read_fabric(*fabric, server.port, nics);
-  const bool without = !server.port;  // then there is no adapter either
-  return {.speed = without ? topology::network_speeds().front() : *server.port};
-}
-
-/// Where ranks are processors, as many on each server as `"ranks_per_node"` says.
-void divide_processors(const JsonReader& reader, topology::NodeDesign& design) {
-  const auto ranks = reader.find("ranks_per_node");
-  if (!ranks) return;
-  try {
-    design = topology::divided(design, count(*ranks));
-  } catch (const InputError& error) {
-    ranks->fail(error.expected, error.found);
-  }
-}
-
-/// Servers of one kind come with more memory or less.
-void read_host_memory(const JsonReader& reader, topology::NodeDesign& design) {
-  const auto memory = reader.find("host_memory");
-  if (!memory) return;
-  design.host_memory = memory->quantity<Bytes>();
-  if (*design.host_memory < Bytes{}) memory->fail("a size of 0 or more, such as \"512 GiB\"");
-}
-
-ClusterChoice read_cluster(const JsonReader& reader) {
-  topology::NodeFile server = read_servers(reader);
-  read_host_memory(reader, server.design);
-  if (const auto drives = reader.find("drives"))
-    server.design = topology::read_drives(*drives, server.design);
-  divide_processors(reader, server.design);
-  const bool on_processors = server.design.on_processors();
-  const std::string in_use = on_processors ? "ranks" : "gpus";
-  const std::string key = chosen(reader, "gpus", "ranks");
-  if (key != in_use && reader.has(key))
-    reader.at(key).fail("the key \"" + in_use + "\" for " + server.design.name, "\"" + key + "\"");
-  const auto gpus = reader.find(in_use);
-  const auto nodes = reader.find("nodes");
-  if (!gpus && !nodes) reader.fail("the key \"" + in_use + "\" or the key \"nodes\"");
-  const int per_node = server.design.ranks();
-  const int wanted = gpus ? count(*gpus) : count(*nodes) * per_node;
-  const int needed = (wanted + per_node - 1) / per_node;
-  if (gpus && nodes && needed > count(*nodes)) {
-    gpus->fail("at most the " + std::to_string(count(*nodes) * per_node) + " " +
-               (on_processors ? "ranks" : "GPUs") + " of the nodes");
-  }
-  const topology::FabricDesign fabric = read_fabric(reader, server);
-  try {
-    return {topology::Cluster(server.design, nodes ? count(*nodes) : needed, fabric), wanted};
-  } catch (const InputError& error) {
-    (reader.has("fabric") ? reader.at("fabric") : reader).fail(error.expected, error.found);
-  }
-}
-
 /// The sizes of a batch must fit each other: global = data ranks * micro-batch * micro-batches.
 void read_batch(Run& run, const JsonReader& training) {
-  run.batch.global = count(training.at("global_batch"));
-  run.batch.micro = count(training.at("micro_batch"));
+  run.batch.global = read_count(training.at("global_batch"));
+  run.batch.micro = read_count(training.at("micro_batch"));
   const std::int64_t per_step = std::int64_t{run.batch.micro} * run.batch.ranks;
   if (run.batch.global % per_step != 0) {
     training.at("global_batch")
@@ -346,9 +253,9 @@ void read_parts(Run& run, const JsonReader& reader) {
   read(training, [&] { read_training(run, training); });
   read(model, [&] {
     const std::int64_t samples = std::int64_t{std::max(1, run.batch.micro)} * run.batch.ranks;
-    check_training(model, training);
+    check_training(run, model, training);
     run.graph = read_model(model, samples, run.training.precision);
-    check_passes(run, model);
+    check_passes(run, model, training);
     if (!trains(run.training.optimizer)) run.graph = forward_only(*run.graph);
     run.batch.sequence = run.graph->sample_tokens;
   });

@@ -55,9 +55,10 @@ TensorId with_positions(Builder& build, const TransformerConfig& c, TensorId x, 
     return placed;
   }
   const TensorId numbers =
-      build.tensor("places", {c.batch, c.sequence}, DataType::int64, Role::input);
-  const TensorId rows = build.tensor("place_rows", shape, c.type, Role::activation);
-  build.add(OpKind::embedding, "lookup_places", "b s, place^ h -> b s h", {numbers, table}, {rows});
+      build.tensor("position_numbers", {c.batch, c.sequence}, DataType::int64, Role::input);
+  const TensorId rows = build.tensor("position_rows", shape, c.type, Role::activation);
+  build.add(OpKind::embedding, "lookup_positions", "b s, position^ h -> b s h", {numbers, table},
+            {rows});
   build.add(OpKind::add, "add_positions", "b s h, b s h -> b s h", {x, rows}, {placed});
   return placed;
 }
@@ -68,10 +69,10 @@ Embedded embedded(Builder& build, const TransformerConfig& c) {
   const TensorId tokens =
       build.tensor("tokens", {c.batch, c.sequence}, DataType::int64, Role::input);
   Embedded result{.words = build.parameter("words", {c.vocabulary, c.hidden}, c.type), .rows = -1};
-  const std::int64_t places = std::max(c.sequence, c.attention.cache.room);
+  const std::int64_t rows_of_table = std::max(c.sequence, c.attention.cache.room);
   const bool learned = c.positions == Positions::learned;
   const TensorId positions =
-      learned ? build.parameter("positions", {places, c.hidden}, c.type) : -1;
+      learned ? build.parameter("positions", {rows_of_table, c.hidden}, c.type) : -1;
   result.rows =
       build.tensor("word_rows", {c.batch, c.sequence, c.hidden}, c.type, Role::activation);
   build.add(OpKind::embedding, "lookup", "b s, vocabulary+ h -> b s h", {tokens, result.words},

@@ -39,6 +39,19 @@ Bytes used_by(const Simulated& simulated, int sequence) {
   return most;
 }
 
+/// A name under which two tables have different values, or only one of them has any; "" if there is
+/// none.
+template <typename Table>
+std::string first_difference(const Table& one, const Table& other) {
+  for (const auto& [some, others] : {std::pair(&one, &other), std::pair(&other, &one)}) {
+    for (const auto& [name, value] : *some) {
+      const auto found = others->find(name);
+      if (found == others->end() || found->second != value) return name;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 ModelStates states_of(const Run& run, const Simulated& simulated) {
@@ -69,25 +82,13 @@ std::string different_parameter(const ModelStates& one, const ModelStates& other
       for (const auto& [name, part] : parts) all.emplace(name, std::pair(part.shape, part.type));
     return all;
   };
-  const auto here = all_of(one), there = all_of(other);
-  for (const auto& [some, others] : {std::pair(here, there), std::pair(there, here)}) {
-    for (const auto& [name, what] : some) {
-      const auto found = others.find(name);
-      if (found == others.end() || found->second != what) return name;
-    }
-  }
-  return "";
+  return first_difference(all_of(one), all_of(other));
 }
 
 std::string divided_differently(const ModelStates& one, const ModelStates& other) {
   for (std::size_t device = 0; device < one.parameters.size(); ++device) {
-    const auto &here = one.parameters[device], &there = other.parameters[device];
-    for (const auto& [some, others] : {std::pair(here, there), std::pair(there, here)}) {
-      for (const auto& [name, part] : some) {
-        const auto found = others.find(name);
-        if (found == others.end() || found->second != part) return name;
-      }
-    }
+    const std::string name = first_difference(one.parameters[device], other.parameters[device]);
+    if (!name.empty()) return name;
   }
   return "";
 }

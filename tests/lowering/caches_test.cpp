@@ -96,9 +96,9 @@ TEST_CASE("with a cache there are forward passes alone, and a head of one token"
     const model::Operator& product = graph.operators[operator_named(graph, "head.logits")];
     CHECK(graph.tensors[product.outputs[0]].shape == std::vector<std::int64_t>{12, 112});
     if (!learned) continue;
-    const model::Operator& places =
-        graph.operators[operator_named(graph, "embedding.lookup_places")];
-    CHECK(graph.tensors[places.inputs[1]].shape == std::vector<std::int64_t>{23, 48});
+    const model::Operator& lookup =
+        graph.operators[operator_named(graph, "embedding.lookup_positions")];
+    CHECK(graph.tensors[lookup.inputs[1]].shape == std::vector<std::int64_t>{23, 48});
   }
 }
 
