@@ -7,6 +7,14 @@ find_package(cxxopts 3.1 REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(pugixml 1.13 REQUIRED)
 find_package(SQLite3 3.34 REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
+
+# Headers only; Debian's CMake file links the library that it also builds.
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
+mark_as_advanced(TOMLPLUSPLUS_INCLUDE_DIR)
+add_library(tomlplusplus::headers INTERFACE IMPORTED)
+set_target_properties(tomlplusplus::headers PROPERTIES
+  INTERFACE_INCLUDE_DIRECTORIES "${TOMLPLUSPLUS_INCLUDE_DIR}")
 find_package(benchmark QUIET)
 
 # Optional: an allocator that takes a quarter off the time of searches, and a tenth off that of large

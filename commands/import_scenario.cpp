@@ -67,12 +67,20 @@ std::string notes_text(const std::string& title, const std::vector<imports::Note
   return text + "\n";
 }
 
+/// Lists of files are long, and say nothing here.
+std::string shortened(const std::string& setting) {
+  constexpr std::size_t most = 60;
+  return setting.size() <= most ? setting : setting.substr(0, most - 3) + "...";
+}
+
 std::string text_of(const imports::Settings& settings) {
   std::string text = notes_text("Assumed:", settings.assumed) +
                      notes_text("Not in the scenario, though it may act:", settings.left_out);
   if (settings.no_matter.empty()) return text;
+  std::vector<std::string> others;
+  std::ranges::transform(settings.no_matter, std::back_inserter(others), shortened);
   return text + report::wrapped(fmt::format("Taken to act on neither time nor memory: {}",
-                                            fmt::join(settings.no_matter, "; ")),
+                                            fmt::join(others, "; ")),
                                 2);
 }
 

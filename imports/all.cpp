@@ -8,7 +8,9 @@ namespace stratagem::imports {
 STRATAGEM_TABLE(formats, Format,
     deepspeed,
     hugging_face,
-    megatron)
+    megatron,
+    nemo,
+    torchtitan)
 // clang-format on
 
 }  // namespace stratagem::imports

@@ -1,14 +1,16 @@
 // Arguments of Megatron-LM's pretrain_gpt.py, pretrain_bert.py and pretrain_t5.py
 // (megatron/training/arguments.py), with torchrun's.
+#include "imports/megatron.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <string_view>
 #include <vector>
 
-#include "base/pattern.hpp"
 #include "imports/format.hpp"
 #include "imports/megatron_model.hpp"
 #include "imports/said.hpp"
@@ -102,10 +104,43 @@ const std::map<std::string, std::vector<const char*>> operators_of_modules = {
     {"layernorm", {"layers.*.input_norm", "layers.*.mlp_norm"}},
     {"moe_act", {"layers.*.mlp.swiglu"}}};
 
+/// What `--fp8-recipe` and `--fp4-format` are here.
+const std::map<std::string, std::string> narrow_precisions = {{"delayed", "fp8"},
+                                                              {"tensorwise", "fp8-current"},
+                                                              {"blockwise", "fp8-blocks"},
+                                                              {"mxfp8", "mxfp8"}};
+
+/// Does any argument say the size of the network?
+bool says_network(const Said& words) {
+  return (words.has("num-layers") || words.has("encoder-num-layers")) && words.has("hidden-size");
+}
+
+/// Of linear layers in fewer than 16 bits; "" where they are not.
+std::string narrow_precision(Said& words, Settings& settings) {
+  const auto fp8 = words.take("fp8-format");
+  const auto fp4 = words.take("fp4-format");
+  const std::string recipe = words.take("fp8-recipe").value_or("delayed");
+  if (fp4) return "nvfp4";
+  if (!fp8) return "";
+  const auto known = narrow_precisions.find(recipe);
+  if (known != narrow_precisions.end()) return known->second;
+  settings.left_out.push_back(
+      {words.as_written("fp8-recipe " + recipe), "delayed scaling stands in"});
+  return "fp8";
+}
+
 class Megatron {
  public:
-  explicit Megatron(const std::string& text) : words_(Said::arguments(text)) {
-    read_megatron_model(text, words_, settings_);
+  Megatron(const std::string& program, Said words)
+      : words_(std::move(words)), whole_(says_network(words_)) {
+    if (whole_) {
+      read_megatron_model(program, words_, settings_);
+      return;
+    }
+    words_.copy("seq-length", settings_.model, "sequence");
+    words_.copy("expert-model-parallel-size", settings_.strategy, "expert");
+    settings_.stacks = {"megatron-core-te", "megatron-lm-2022"};
+    settings_.passes_keys = true;
   }
 
   Settings read() && {
@@ -121,22 +156,29 @@ class Megatron {
 
  private:
   void leave_out(const std::string& what, const std::string& why) {
-    settings_.left_out.push_back({"--" + what, why});
+    settings_.left_out.push_back({words_.as_written(what), why});
   }
 
   void read_training() {
     Json& training = settings_.training;
     words_.copy("micro-batch-size", training, "micro_batch");
     words_.copy("global-batch-size", training, "global_batch");
+    read_precision();
+    const auto optimizer = words_.take("optimizer");
+    if (whole_ || optimizer) training.set("optimizer", optimizer.value_or("adam"));
+  }
+
+  /// With bf16 gradients are added up and reduced in fp32 unless they are told to be in bf16.
+  void read_precision() {
     const bool bf16 = words_.flag("bf16"), fp16 = words_.flag("fp16");
     const bool sums = words_.flag("accumulate-allreduce-grads-in-fp32");
-    const auto fp8 = words_.take("fp8-format");
-    // With bf16 gradients are added up and reduced in fp32 whether or not that is asked for.
-    const std::string type = fp8 ? "fp8" : bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
-    const bool wide = type == "fp8" || type == "bf16" || (type == "fp16" && sums);
-    training.set("precision", wide ? type + "-fp32-gradients" : type);
+    const bool short_sums = words_.flag("grad-reduce-in-bf16");
+    const std::string narrow = narrow_precision(words_, settings_);
+    if (!whole_ && !bf16 && !fp16 && narrow.empty()) return;
+    const std::string type = !narrow.empty() ? narrow : bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    const bool wide = type != "fp32" && !short_sums && (type != "fp16" || sums);
+    settings_.training.set("precision", wide ? type + "-fp32-gradients" : type);
     gradient_bytes_ = wide || type == "fp32" ? 4 : 2;
-    training.set("optimizer", words_.take("optimizer").value_or("adam"));
   }
 
   void read_degrees() {
@@ -273,7 +315,7 @@ class Megatron {
     for (const std::string& module : modules) {
       const auto known = operators_of_modules.find(module);
       if (known == operators_of_modules.end())
-        settings_.left_out.push_back({"--recompute-modules " + module, "it is kept"});
+        leave_out("recompute-modules " + module, "it is kept");
       else
         for (const char* pattern : known->second) patterns.push(pattern);
     }
@@ -322,25 +364,36 @@ class Megatron {
   }
 
   Said words_;
+  bool whole_;  ///< is it a whole run, whose arguments have Megatron-LM's defaults?
   Settings settings_;
   double gradient_bytes_ = 4;
   int gpus_ = 0;  ///< 0: not said
 };
 
-bool is_megatron(const std::string& text) {
-  const Said words = Said::arguments(text);
-  const bool layers = words.has("num-layers") || words.has("encoder-num-layers");
-  return layers && words.has("hidden-size");
+/// NAME of the last `pretrain_NAME.py` that is not in a comment; "" where there is none.
+std::string program_in(const std::string& text) {
+  static const std::regex comment(R"((^|\s)#[^\n]*)"), program(R"(pretrain_(\w+)\.py)");
+  const std::string code = std::regex_replace(text, comment, "\n");
+  std::string name;
+  for (std::sregex_iterator one(code.begin(), code.end(), program), end; one != end; ++one)
+    name = (*one)[1];
+  return name;
 }
 
 }  // namespace
+
+Settings read_megatron(const std::string& program, Said words) {
+  return Megatron(program, std::move(words)).read();
+}
 
 Format megatron() {
   return {"megatron",
           "arguments of Megatron-LM's pretrain_gpt.py, pretrain_bert.py or pretrain_t5.py, in a "
           "launch script or alone",
-          &is_megatron,
-          [](const std::string& text, const std::string&) { return Megatron(text).read(); }};
+          [](const std::string& text) { return says_network(Said::arguments(text)); },
+          [](const std::string& text, const std::string&) {
+            return read_megatron(program_in(text), Said::arguments(text));
+          }};
 }
 
 }  // namespace stratagem::imports

@@ -12,15 +12,16 @@
 namespace stratagem::imports {
 namespace {
 
-void leave_out(Settings& settings, const std::string& what, const std::string& why) {
-  settings.left_out.push_back({"--" + what, why});
+void leave_out(const Said& words, Settings& settings, const std::string& what,
+               const std::string& why) {
+  settings.left_out.push_back({words.as_written(what), why});
 }
 
 /// Widths of queries and keys are those of the part that is not turned. `--qk-layernorm` is the
 /// norm of the narrow vectors there, and heads share no keys.
 void read_latent(const LayerKind& kind, Said& words, Settings& settings) {
   if (!kind.llama)
-    return leave_out(settings, "multi-latent-attention",
+    return leave_out(words, settings, "multi-latent-attention",
                      "with norms, MLPs or positions other than a Llama's there is none");
   Json latent = Json::object();
   latent.set("key_rank", words.number("kv-lora-rank").value_or(32));
@@ -33,8 +34,8 @@ void read_latent(const LayerKind& kind, Said& words, Settings& settings) {
     settings.assumed.push_back({"--qk-layernorm", "narrow vectors are normalised"});
   for (const char* unused : {"group-query-attention", "num-query-groups", "kv-channels"}) {
     if (const auto value = words.take(unused))
-      settings.no_matter.push_back("--" + std::string(unused) + (value->empty() ? "" : " ") +
-                                   *value);
+      settings.no_matter.push_back(
+          words.as_written(unused + std::string(value->empty() ? "" : " ") + *value));
   }
 }
 
@@ -60,7 +61,7 @@ void read_window(Said& words, Settings& settings) {
   const std::string full = words.take("window-attn-skip-freq").value_or("");
   std::smatch match;
   if (!std::regex_match(size, match, window) || (!full.empty() && !is_number(full)))
-    return leave_out(settings, "window-size " + size + (full.empty() ? "" : " with " + full),
+    return leave_out(words, settings, "window-size " + size + (full.empty() ? "" : " with " + full),
                      "windows are of tokens before a token, in all layers but every n-th");
   if (full == "1") return;  // all layers see all tokens
   const int tokens = std::stoi(match[1]) + 1;
@@ -76,12 +77,13 @@ void read_sight(const LayerKind& kind, Said& words, Settings& settings) {
     if (words.has("window-size")) read_window(words, settings);
     if (softmax == "learnable") settings.model.set("sinks", true);
     if (softmax == "off-by-one")
-      leave_out(settings, "softmax-type " + softmax, "sinks are trained");
+      leave_out(words, settings, "softmax-type " + softmax, "sinks are trained");
     return;
   }
   const std::string why = "attention in parts has neither windows nor sinks";
-  if (const auto size = words.take("window-size")) leave_out(settings, "window-size " + *size, why);
-  if (softmax != "vanilla") leave_out(settings, "softmax-type " + softmax, why);
+  if (const auto size = words.take("window-size"))
+    leave_out(words, settings, "window-size " + *size, why);
+  if (softmax != "vanilla") leave_out(words, settings, "softmax-type " + softmax, why);
 }
 
 /// Whether each layer is a mixture, of a list such as "[0]*3+[1]*58"; empty if it is none.
@@ -119,11 +121,11 @@ void read_mixtures(Said& words, Settings& settings) {
     if (plain > 0) settings.model.set("plain_layers", plain);
   } else if (is_number(layers)) {
     settings.model.set("moe_every", std::stoi(layers));
-    leave_out(settings, "moe-layer-freq " + layers,
+    leave_out(words, settings, "moe-layer-freq " + layers,
               "mixtures are layers " + layers + ", 2 x " + layers + ", ..., not 1, 1 + " + layers +
                   ", ...");
   } else {
-    leave_out(settings, "moe-layer-freq " + layers,
+    leave_out(words, settings, "moe-layer-freq " + layers,
               "mixtures are every n-th layer, or all after the first");
   }
 }
@@ -134,7 +136,7 @@ void read_expert_tensor_ranks(const LayerKind& kind, Said& words, Settings& sett
              tensor = words.number("tensor-model-parallel-size");
   if (!own || *own == tensor.value_or(1)) return;
   if (*own > 1)
-    return leave_out(settings, fmt::format("expert-tensor-parallel-size {}", *own),
+    return leave_out(words, settings, fmt::format("expert-tensor-parallel-size {}", *own),
                      "tensor ranks divide experts as they divide MLPs, or have them whole");
   Json divided = Json::object();
   const std::array plain = {"fc1", "*elu", "fc2", "combine"},
@@ -155,7 +157,7 @@ void read_shared_experts(Said& words, Settings& settings) {
   if (width && *together % *width == 0) {
     settings.model.set("shared_experts", *together / *width);
   } else {
-    leave_out(settings, fmt::format("moe-shared-expert-intermediate-size {}", *together),
+    leave_out(words, settings, fmt::format("moe-shared-expert-intermediate-size {}", *together),
               "shared experts are as wide as the others");
   }
 }
@@ -175,7 +177,7 @@ void read_megatron_experts(const LayerKind& kind, Said& words, Settings& setting
                                "moe-shared-expert-intermediate-size", "moe-router-score-function",
                                "moe-router-enable-expert-bias", "moe-expert-capacity-factor",
                                "expert-tensor-parallel-size"}) {
-      if (words.take(unused)) settings.no_matter.push_back("--" + std::string(unused));
+      if (words.take(unused)) settings.no_matter.push_back(words.as_written(unused));
     }
     return;
   }

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 #include <string_view>
 
+#include "base/pattern.hpp"
 #include "imports/megatron_layers.hpp"
 
 namespace stratagem::imports {
@@ -18,16 +18,6 @@ enum class Network : std::uint8_t { gpt, bert, t5 };
 Network network_of(const std::string& program) {
   if (program == "bert") return Network::bert;
   return program == "t5" ? Network::t5 : Network::gpt;
-}
-
-/// NAME of the last `pretrain_NAME.py` that is not in a comment; "" where there is none.
-std::string program_in(const std::string& text) {
-  static const std::regex comment(R"((^|\s)#[^\n]*)"), program(R"(pretrain_(\w+)\.py)");
-  const std::string code = std::regex_replace(text, comment, "\n");
-  std::string name;
-  for (std::sregex_iterator one(code.begin(), code.end(), program), end; one != end; ++one)
-    name = (*one)[1];
-  return name;
 }
 
 class Model {
@@ -54,7 +44,7 @@ class Model {
     words_.copy(from, settings_.model, key);
   }
   void leave_out(const std::string& what, const std::string& why) {
-    settings_.left_out.push_back({"--" + what, why});
+    settings_.left_out.push_back({words_.as_written(what), why});
   }
 
   /// Where norms, positions, MLPs and biases are Llama's, it is one; any other is a GPT, whose keys
@@ -111,7 +101,7 @@ class Model {
     leave_out_variants();
     if (words_.flag("untie-embeddings-and-output-weights")) settings_.model.set("tied", false);
     if (const auto layers = words_.take("transformer-impl"))
-      settings_.no_matter.push_back("--transformer-impl " + *layers);
+      settings_.no_matter.push_back(words_.as_written("transformer-impl " + *layers));
     if (words_.flag("bert-no-binary-head")) settings_.model.set("next_sentence", false);
     read_table_of_positions(true, "seq-length");
   }
@@ -187,7 +177,7 @@ class Model {
 
   /// Transformer Engine's loss leaves the gradient; how another is computed says the stack.
   void read_loss() {
-    const auto fused = words_.take("cross-entropy-loss-fusion");
+    const bool fused = words_.flag("cross-entropy-loss-fusion");
     const auto by = words_.take("cross-entropy-fusion-impl");
     if (fused && by == "te") {
       settings_.model.set("loss", "fused");
@@ -202,7 +192,7 @@ class Model {
     const auto positions = words_.take("max-position-embeddings");
     if (!positions) return;
     if (!learned || positions == words_.take(sequence)) {
-      settings_.no_matter.push_back("--max-position-embeddings " + *positions);
+      settings_.no_matter.push_back(words_.as_written("max-position-embeddings " + *positions));
     } else {
       leave_out("max-position-embeddings", "the table of positions is as long as the sequence");
     }
@@ -221,7 +211,9 @@ class Model {
   /// stacks.
   bool fuses_attention(bool engine) {
     const std::string backend = words_.take("attention-backend").value_or("");
-    const bool asked = words_.flag("use-flash-attn") || backend == "flash" || backend == "fused";
+    const bool flash = words_.flag("use-flash-attn");
+    const bool asked = flash || backend == "flash" || backend == "fused";
+    if (flash && engine) settings_.no_matter.push_back(words_.as_written("use-flash-attn"));
     const bool fused = engine && (asked || (backend != "unfused" && backend != "local"));
     if (asked && !engine) leave_out("attention-backend", "local layers compute attention in parts");
     settings_.stacks = {"megatron-core-te", "megatron-lm-2022", "megatron-2019"};
@@ -231,17 +223,21 @@ class Model {
 
   /// Entries of a tokenizer whose file is not said.
   struct Tokenizer {
-    std::string_view name;
+    std::string_view name;  ///< a pattern: of Megatron-LM's types, or of files of Hugging Face
     int entries;
     std::string_view of;
   };
   [[nodiscard]] const Tokenizer& usual_tokenizer(const std::string& name) const {
-    static constexpr Tokenizer known[] = {{"", 50257, "GPT-2"},
+    static constexpr Tokenizer known[] = {{"GPT2BPETokenizer", 50257, "GPT-2"},
                                           {"Llama2Tokenizer", 32000, "Llama 2"},
                                           {"BertWordPieceLowerCase", 30522, "uncased BERT"},
-                                          {"BertWordPieceCase", 28996, "cased BERT"}};
+                                          {"BertWordPieceCase", 28996, "cased BERT"},
+                                          {"*Llama-2-*", 32000, "Llama 2"},
+                                          {"*Llama-3*", 128256, "Llama 3"},
+                                          {"*Qwen3-*", 151936, "Qwen3"}};
     const std::string_view wanted = name.empty() && network_ != Network::gpt ? known[2].name : name;
-    const auto* const found = std::ranges::find(known, wanted, &Tokenizer::name);
+    const auto* const found = std::ranges::find_if(
+        known, [&](const Tokenizer& one) { return matches(wanted, one.name); });
     return found == std::end(known) ? known[0] : *found;
   }
 
@@ -251,10 +247,12 @@ class Model {
     const int multiple = words_.number("make-vocab-size-divisible-by").value_or(128) * tensor;
     auto entries = words_.number("vocab-size");
     if (!entries) {
-      const std::string tokenizer = words_.take("tokenizer-type").value_or("");
+      std::string tokenizer = words_.take("tokenizer-type").value_or("");
+      if (tokenizer == "HuggingFaceTokenizer")
+        tokenizer = words_.take("tokenizer-model").value_or(tokenizer);
       const Tokenizer& usual = usual_tokenizer(tokenizer);
-      if (usual.name != tokenizer && !tokenizer.empty())
-        settings_.no_matter.push_back("--tokenizer-type " + tokenizer);
+      if (!matches(tokenizer, usual.name) && !tokenizer.empty())
+        settings_.no_matter.push_back(words_.as_written("tokenizer-type " + tokenizer));
       entries = usual.entries;
       if (tokenizer.starts_with("BertWordPiece"))
         *entries += words_.number("vocab-extra-ids", 0).value_or(0);
@@ -273,8 +271,7 @@ class Model {
 
 }  // namespace
 
-void read_megatron_model(const std::string& text, Said& words, Settings& settings) {
-  const std::string program = program_in(text);
+void read_megatron_model(const std::string& program, Said& words, Settings& settings) {
   Model(program, words, settings).read();
 }
 

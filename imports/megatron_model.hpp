@@ -8,8 +8,8 @@
 
 namespace stratagem::imports {
 
-/// Sets keys of the model, and the expert degree; says what has no key. `text` is the script, whose
-/// `pretrain_NAME.py` tells the family. Proposes stacks.
-void read_megatron_model(const std::string& text, Said& words, Settings& settings);
+/// Sets keys of the model, and the expert degree; says what has no key. `program` tells the family:
+/// "gpt" of pretrain_gpt.py, "" where it is not known. Proposes stacks.
+void read_megatron_model(const std::string& program, Said& words, Settings& settings);
 
 }  // namespace stratagem::imports

@@ -89,10 +89,10 @@ void each_member(const JsonReader& object, const std::string& before, const Add&
 
 }  // namespace
 
-void Said::add(const std::string& name, const std::string& value, const std::string& text) {
+void Said::add(const std::string& name, std::vector<std::string> words, const std::string& text) {
   if (values_.contains(name)) std::erase(order_, name);
   order_.push_back(name);
-  values_[name] = value;
+  values_[name] = std::move(words);
   texts_[name] = text;
 }
 
@@ -107,9 +107,10 @@ Said Said::arguments(const std::string& text) {
       name = word.substr(2, equals - 2);
       std::ranges::replace(name, '_', '-');
       const std::string value = equals < word.size() ? word.substr(equals + 1) : "";
-      result.add(name, value, "--" + name + (value.empty() ? "" : " " + value));
+      result.add(name, {}, "--" + name);
+      if (!value.empty()) result.add(name, {value}, fmt::format("--{} {}", name, value));
     } else if (!name.empty() && !ends_arguments(word)) {
-      if (result.values_[name].empty()) result.values_[name] = word;
+      result.values_[name].push_back(word);
       result.texts_[name] += " " + word;
     } else {
       name.clear();
@@ -118,11 +119,22 @@ Said Said::arguments(const std::string& text) {
   return result;
 }
 
+Said Said::overrides(const std::string& text) {
+  static const std::regex override(R"(\+{0,2}([A-Za-z_][\w.]*)=(\S+))");
+  Said result;
+  for (const std::string& word : words_of(plain(text))) {
+    std::smatch match;
+    if (std::regex_match(word, match, override) && match[2] != "null")
+      result.add(match[1], {match[2]}, word);
+  }
+  return result;
+}
+
 Said Said::json(const std::string& text, const std::string& file) {
   Said result;
   each_member(JsonReader::from_text(text, file), "",
               [&](const std::string& name, const std::string& value) {
-                result.add(name, value, name + ": " + value);
+                result.add(name, {value}, name + ": " + value);
               });
   return result;
 }
@@ -131,14 +143,11 @@ std::optional<std::string> Said::take(const std::string& name) {
   const auto found = values_.find(name);
   if (found == values_.end()) return std::nullopt;
   read_.insert(name);
-  return found->second;
+  return found->second.empty() ? "" : found->second.front();
 }
 
 std::vector<std::string> Said::take_all(const std::string& name) {
-  if (!take(name)) return {};
-  std::vector<std::string> words = words_of(texts_.at(name));
-  words.erase(words.begin());  // the name
-  return words;
+  return take(name) ? values_.at(name) : std::vector<std::string>{};
 }
 
 bool Said::flag(const std::string& name) {
@@ -167,6 +176,12 @@ std::optional<int> Said::number(const std::string& name, int least) {
     throw InputError("", "/" + name, fmt::format("a whole number of at least {}", least),
                      *take(name));
   return static_cast<int>(*value);
+}
+
+std::string Said::as_written(const std::string& argument) const {
+  const auto known = texts_.find(argument.substr(0, argument.find(' ')));
+  const bool other = known != texts_.end() && !known->second.starts_with("--");
+  return other ? known->second : "--" + argument;
 }
 
 std::vector<Said::Value> Said::left() const {

@@ -22,11 +22,17 @@ class Said {
   /// Members of a JSON document, those of objects as "zero_optimization.stage"; null says nothing.
   /// Throws InputError if it is no JSON object.
   static Said json(const std::string& text, const std::string& file);
+  /// Words "model.hidden_size=64" of a command line, as Hydra's, without a "+" or "++" before them;
+  /// null says nothing.
+  static Said overrides(const std::string& text);
+
+  /// A setting of so many words; of several of one name the last counts.
+  void add(const std::string& name, std::vector<std::string> words, const std::string& text);
 
   [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   /// The value, of several words the first, of a flag ""; nothing if it is not there.
   std::optional<std::string> take(const std::string& name);
-  /// All words of an argument's value.
+  /// All words of a value; none if it is not there.
   std::vector<std::string> take_all(const std::string& name);
   /// Is it there, and not "false"?
   bool flag(const std::string& name);
@@ -37,6 +43,9 @@ class Said {
   /// Throws InputError if it is there and no number.
   std::optional<double> real(const std::string& name);
 
+  /// "window-size 3" as the file writes it: "--window-size 3", or "model.window_size: 3".
+  [[nodiscard]] std::string as_written(const std::string& argument) const;
+
   struct Value {
     std::string name;
     std::string text;  ///< as it was written: "--log-interval 1"
@@ -45,9 +54,7 @@ class Said {
   [[nodiscard]] std::vector<Value> left() const;
 
  private:
-  void add(const std::string& name, const std::string& value, const std::string& text);
-
-  std::map<std::string, std::string> values_;
+  std::map<std::string, std::vector<std::string>> values_;
   std::map<std::string, std::string> texts_;
   std::vector<std::string> order_;
   std::set<std::string> read_;

@@ -112,14 +112,34 @@ void fill_degrees(Filling& run) {
   run.set("strategy", "data", gpus / degrees);
 }
 
+constexpr Json Settings::*objects[] = {&Settings::model, &Settings::training, &Settings::strategy,
+                                       &Settings::cluster};
+
+/// Does a file say this key of a run?
+bool says(const Settings& settings, const std::string& key) {
+  return std::ranges::any_of(
+      objects, [&](Json Settings::*object) { return reader_of(settings.*object).has(key); });
+}
+
+/// Where files say no network, but perhaps the length of its samples, a preset that is set stands
+/// below what they say.
+Json model_of(const Settings& settings, std::vector<study::KeyValues>& changes) {
+  const std::vector<std::string> preset = {"model", "preset"};
+  const auto set = std::ranges::find(changes, preset, &study::KeyValues::path);
+  if (set == changes.end() || says(settings, "family") || says(settings, "preset"))
+    return settings.model;
+  Json model = Json(settings.model).set("preset", set->values.front());
+  changes.erase(set);
+  return model;
+}
+
 }  // namespace
 
 Settings merged(const std::vector<Settings>& files) {
   Settings all;
   for (const Settings& one : files) {
-    for (Json Settings::*object :
-         {&Settings::model, &Settings::training, &Settings::strategy, &Settings::cluster})
-      all.*object = over(one.*object, all.*object);
+    for (Json Settings::*object : objects) all.*object = over(one.*object, all.*object);
+    std::erase_if(all.assumed, [&](const Note& note) { return says(one, note.what); });
     if (!one.stacks.empty()) all.stacks = one.stacks;
     if (one.accumulation) all.accumulation = one.accumulation;
     all.left_out.insert(all.left_out.end(), one.left_out.begin(), one.left_out.end());
@@ -132,13 +152,14 @@ Settings merged(const std::vector<Settings>& files) {
 Imported scenario_of(const Settings& settings, const std::vector<study::KeyValues>& changes,
                      const std::string& name) {
   Imported result{.scenario = Json::object(), .settings = settings};
+  std::vector<study::KeyValues> above = changes;
   const Json said = Json::object()
                         .set("name", name)
-                        .set("model", settings.model)
+                        .set("model", model_of(settings, above))
                         .set("cluster", settings.cluster)
                         .set("training", settings.training)
                         .set("strategy", settings.strategy);
-  Filling run(over(study::variants(changes).front().settings, said), result.settings.assumed);
+  Filling run(over(study::variants(above).front().settings, said), result.settings.assumed);
   if (run.at("model").keys().empty())
     throw InputError("import", "/model", "a model: a file that says it, or --set preset=NAME",
                      "none");

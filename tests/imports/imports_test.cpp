@@ -6,7 +6,6 @@
 #include "base/json_reader.hpp"
 #include "base/read_file.hpp"
 #include "imports/said.hpp"
-#include "imports/scenario.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "tests/imports/read.hpp"
@@ -14,22 +13,6 @@
 
 namespace stratagem::imports {
 namespace {
-
-const std::string folder = "tests/imports/data/";
-
-/// The run, as JSON, of files and settings "tensor=2".
-JsonReader run_of(const std::vector<std::string>& texts, const std::vector<std::string>& set = {}) {
-  std::vector<Settings> files;
-  for (const std::string& text : texts) files.push_back(read(text));
-  std::vector<study::KeyValues> changes;
-  for (const std::string& one : set) changes.push_back(study::read_change(one, false, "--set"));
-  const Imported imported = scenario_of(merged(files), changes, "test");
-  return JsonReader::from_text(imported.scenario.text(), "scenario").at("runs").elements().front();
-}
-
-void check(const JsonReader& run, const std::string& object, const std::string& expected) {
-  CHECK(members(run.at(object)) == members(JsonReader::from_text(expected, "expected")));
-}
 
 TEST_CASE("a release run of Megatron-LM: interleaved, sharded states, gathers ahead") {
   const JsonReader run = run_of({read_file(folder + "megatron_gpt3_15b.sh")},
@@ -144,33 +127,6 @@ TEST_CASE("a Llama of Hugging Face under ZeRO-Infinity of DeepSpeed") {
   check(run, "strategy", R"({"data": 64, "zero": {"stage": 3}, "overlap_gradients": true,
                              "bucket": "180 MB",
                              "offload": {"optimizer": "drives", "parameters": "drives"}})");
-}
-
-std::set<std::string> told(const Settings& settings) {
-  std::set<std::string> all(settings.no_matter.begin(), settings.no_matter.end());
-  for (const Note& note : settings.left_out) all.insert(note.what);
-  return all;
-}
-
-std::string answer(const Settings& one) {
-  Json all = Json::object().set("model", one.model).set("training", one.training);
-  all.set("strategy", one.strategy).set("cluster", one.cluster);
-  std::string text = all.text() + std::to_string(one.accumulation.value_or(0));
-  for (const std::string& stack : one.stacks) text += " " + stack;
-  for (const Note& note : one.left_out) text += "\n" + note.what + note.why;
-  for (const Note& note : one.assumed) text += "\n" + note.what + note.why;
-  return text;
-}
-
-/// Is a setting in the run? Then another value, or none, is another run.
-bool acts(const Settings& before, const std::vector<std::string>& variants) {
-  return std::ranges::any_of(variants, [&](const std::string& text) {
-    try {
-      return answer(read(text)) != answer(before);
-    } catch (const InputError&) {
-      return true;  // refused
-    }
-  });
 }
 
 TEST_CASE("every argument of a launch script is in the run or in a list of what is not") {

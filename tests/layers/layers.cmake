@@ -30,7 +30,8 @@ set(folders base topology model cost placement strategies program lowering sim s
 # Headers in a folder's inside/ are for its own sources only; they may show a library.
 
 # library: how its headers begin, then the folders that may include it from a source file.
-set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml)
+set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml toml
+  yaml)
 set(headers_boost "boost/")
 set(folders_boost topology model search)
 set(headers_eigen "Eigen/|unsupported/Eigen/")
@@ -58,6 +59,10 @@ set(headers_cxxopts "cxxopts")
 set(folders_cxxopts commands)
 set(headers_pugixml "pugixml")
 set(folders_pugixml topology)
+set(headers_toml "toml[+][+]")
+set(folders_toml imports)
+set(headers_yaml "yaml-cpp")
+set(folders_yaml imports)
 set(headers_fmt "fmt/")
 set(folders_fmt ${folders})
 

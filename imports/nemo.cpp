@@ -1,0 +1,342 @@
+// YAML of NeMo (Hydra configurations, up to NeMo 2) and of Megatron-Bridge (a ConfigContainer, or
+// what goes over one), and commands of Megatron-Bridge's scripts/training/train.sh. Both run
+// Megatron-Core: their settings are read as the arguments of Megatron-LM that mean the same.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <regex>
+
+#include "base/json_reader.hpp"
+#include "base/pattern.hpp"
+#include "imports/documents.hpp"
+#include "imports/format.hpp"
+#include "imports/megatron.hpp"
+#include "imports/said.hpp"
+#include "imports/sort.hpp"
+
+namespace stratagem::imports {
+namespace {
+
+/// Launchers, logs, data, checkpoints and learning rates, by whole names.
+constexpr std::string_view no_matter[] = {
+    // Hydra's and NeMo's launcher
+    "defaults", "hydra.*", "run.*", "name", "exp_manager.*", "*nsys_profile.*", "trainer.logger",
+    "trainer.accelerator", "trainer.enable_*", "trainer.use_distributed_sampler", "trainer.max_*",
+    "trainer.log_*", "trainer.val_*", "trainer.limit_*", "trainer.benchmark",
+    "trainer.accumulate_grad_batches", "model.data.*", "model.optim.sched.*", "model.optim.lr",
+    "model.optim.weight_decay", "model.optim.betas", "model.restore_from_*", "model.ffn_dropout",
+    "model.resume_from_checkpoint", "model.init_method_std", "model.use_scaled_init_method",
+    "model.layernorm_epsilon", "model.native_amp_*", "model.hysteresis", "model.seed",
+    "model.use_cpu_initialization", "model.onnx_safe", "model.apex_transformer_log_level",
+    "model.gc_interval", "model.pre_process", "model.post_process", "model.tokenizer.*",
+    "model.do_layer_norm_weight_decay", "model.fp8_margin", "model.fp8_interval",
+    "model.fp8_amax_*", "model.fp8_e4m3", "model.fp8_hybrid", "model.rotary_percentage",
+    "model.attention_type", "model.sharp", "model.apply_query_key_layer_scaling",
+    "model.normalize_attention_scores", "model.get_attention_mask_from_fusion",
+    // Megatron-Bridge
+    "*_target_", "*_call_", "_*", "checkpoint.*", "logger.*", "rng.*", "scheduler.*",
+    "validation.*", "profiling.*", "dataset.*", "dist.*", "rerun_state_machine.*",
+    "train.train_iters", "train.eval_*", "train.manual_gc*", "optimizer.lr", "optimizer.min_lr",
+    "optimizer.weight_decay", "optimizer.adam_*", "tokenizer.*", "*init_method*", "ddp.check_for_*",
+    // its launcher
+    "wait", "max-steps", "lr", "min-lr", "warmup-iters", "save-dir", "save-interval", "load-dir",
+    "pretrained-checkpoint", "dataset", "account", "partition", "container-image", "time", "mount",
+    "env", "experiment-name", "step-func", "srun-arg", "gres", "dry-run", "detach"};
+
+/// What has no argument of Megatron-LM's.
+constexpr Missing missing[] = {
+    {"recipe",
+     "a recipe is Python: give the config.json of its model, too, and for its plan what a "
+     "run of it writes to logger.save_config_filepath"},
+    {"model",
+     "a recipe is Python: give the config.json of its model, too, and for its plan what a "
+     "run of it writes to logger.save_config_filepath"},
+    {"mode", "say it as \"lora\" of the model, unless all of it is trained"},
+    {"trainer.gradient_clip_val", "the stack says whether gradients are clipped"},
+    {"optimizer.clip_grad", "the stack says whether gradients are clipped"},
+    {"model.gradient_as_bucket_view", "the stack says where gradients are"},
+    {"model.optim.contiguous_*", "the stack says where gradients are"},
+    {"model.grad_allreduce_chunk_size_mb", "of an optimizer without shards: say it as \"bucket\""},
+    {"model.optim.bucket_cap_mb", "Megatron-Core's buckets are counted in elements"},
+    {"model.num_micro_batches_with_partial_activation_checkpoints", "all micro-batches are alike"},
+    {"model.activations_checkpoint_layers_per_pipeline", "say it as \"recompute\""},
+    {"model.fsdp*", "say it as \"zero\": 3"},
+    {"model.cpu_offloading*", "say it as \"swap\""},
+    {"*.bias_*_fusion", "the stack says what is fused"},
+    {"*.persist_layer_norm", "the stack says which kernels norms have"},
+    {"*.grad_div_ar_fusion", "gradients are not divided by a kernel of their own"},
+    {"*p2p_comm", "the stack says how messages are sent"},
+    {"*.megatron_amp_O2", "weights are in 16 bits, and once more in fp32"},
+    {"*.defer_embedding_wgrad_compute", "gradients of the table are computed in their turn"},
+    {"*.wgrad_deferral_limit", "gradients of the table are computed in their turn"},
+    {"*.transformer_block_type", "norms come before what they are for"},
+    {"peft.*", "say it as \"lora\" of the model"},
+    {"comm_overlap.*", "a stack says what overlaps, such as megatron-core-te-overlap"},
+};
+
+/// What is not asked for where it is false.
+constexpr std::string_view off[] = {"*.headscale",
+                                    "*.openai_gelu",
+                                    "*.fp32_residual_connection",
+                                    "*.fp16_lm_cross_entropy",
+                                    "*.sync_batch_comm",
+                                    "*.reduce_amax",
+                                    "*.use_emha",
+                                    "*.deterministic_mode",
+                                    "*.fsdp",
+                                    "*.fsdp_sharded_checkpoint",
+                                    "*.ub_tp_comm_overlap",
+                                    "*.cross_entropy_loss_fusion",
+                                    "*.cpu_offloading"};
+
+bool is_off(const Said::Value& setting) {
+  const auto fits = [&](std::string_view pattern) { return matches(setting.name, pattern); };
+  return setting.text.ends_with("false") && std::ranges::any_of(off, fits);
+}
+
+/// What a setting is among Megatron-LM's arguments.
+struct Translation {
+  std::string_view pattern;  ///< of whole names
+  std::string_view argument;
+  bool opposite = false;  ///< is the argument there where the setting is false?
+};
+constexpr Translation translations[] = {
+    {"*.encoder_seq_length", "seq-length"},
+    {"dataset.seq_length", "seq-length"},
+    {"dataset.sequence_length", "seq-length"},
+    {"*virtual_pipeline_model_parallel_size", "num-virtual-stages-per-pipeline-rank"},
+    {"virtual-pipeline-model-parallel-size", "num-virtual-stages-per-pipeline-rank"},
+    {"*.num_layers_in_first_pipeline_stage", "decoder-first-pipeline-num-layers"},
+    {"*.num_layers_in_last_pipeline_stage", "decoder-last-pipeline-num-layers"},
+    {"*.num_moe_experts", "num-experts"},
+    {"*.activations_checkpoint_granularity", "recompute-granularity"},
+    {"*.activations_checkpoint_method", "recompute-method"},
+    {"*.activations_checkpoint_num_layers", "recompute-num-layers"},
+    {"*.share_embeddings_and_output_weights", "untie-embeddings-and-output-weights", true},
+    {"model.bias", "disable-bias-linear", true},
+    {"*.add_bias_linear", "disable-bias-linear", true},
+    {"*.gated_linear_unit", "swiglu"},
+    {"*.grad_reduce_in_fp32", "grad-reduce-in-bf16", true},
+    {"*.overlap_grad_sync", "overlap-grad-reduce"},
+    {"*.overlap_param_sync", "overlap-param-gather"},
+    {"ddp.bucket_size", "ddp-bucket-size"},
+    {"*.ub_tp_comm_overlap", "tp-comm-overlap"},
+    {"*.use_flash_attention", "use-flash-attn"},
+    {"*.mcore_gpt", "use-mcore-models"},
+    {"*.ddp_bucket_size", "ddp-bucket-size"},
+    {"*.gradient_accumulation_fusion", "no-gradient-accumulation-fusion", true},
+    {"*.masked_softmax_fusion", "no-masked-softmax-fusion", true},
+    {"*.apply_rope_fusion", "no-rope-fusion", true},
+    {"*.fp8", "fp8-format"},
+    {"*.fp4", "fp4-format"},
+    {"trainer.num_nodes", "nnodes"},
+    {"trainer.devices", "nproc-per-node"},
+    {"nodes", "nnodes"},
+    {"gpus-per-node", "nproc-per-node"},
+    {"*.tokenizer.type", "tokenizer-type"},
+    {"tokenizer.tokenizer_type", "tokenizer-type"},
+    {"tokenizer.tokenizer_model", "tokenizer-model"},
+    {"tokenizer.vocab_size", "vocab-size"}};
+
+/// Sections whose other settings are called as Megatron-LM's arguments are.
+constexpr std::string_view of_megatron[] = {"model.*", "train.*", "ddp.*", "optimizer.*",
+                                            "mixed_precision.*"};
+
+/// Elements of a list of words; a list of numbers, one argument of Megatron-LM's, stays together.
+std::vector<std::string> words_of(const std::string& value) {
+  if (!value.starts_with("[\"")) return {value};
+  std::vector<std::string> words;
+  for (const JsonReader& one : JsonReader::from_text(value, "list").elements())
+    words.push_back(one.text());
+  const auto is_number = [](const std::string& word) {
+    return std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  if (!std::ranges::all_of(words, is_number)) return words;
+  return {fmt::format("[{}]", fmt::join(words, ","))};
+}
+
+std::string as_argument(const std::string& name) {
+  std::string argument = name.substr(name.rfind('.') + 1);
+  std::ranges::replace(argument, '_', '-');
+  return argument;
+}
+
+/// "bf16_with_fp8_current_scaling_mixed" and NeMo's "bf16-mixed", 16 and "32-true".
+void read_precision(const std::string& recipe, const std::string& text, Said& arguments) {
+  const auto has = [&](std::string_view part) { return recipe.find(part) != std::string::npos; };
+  if (has("bf16")) arguments.add("bf16", {}, text);
+  if (!has("bf16") && has("16")) arguments.add("fp16", {}, text);
+  if (has("nvfp4")) arguments.add("fp4-format", {"e2m1"}, text);
+  if (!has("fp8") && !has("mxfp8")) return;
+  arguments.add("fp8-format", {"hybrid"}, text);
+  const char* scaling = has("mxfp8")        ? "mxfp8"
+                        : has("current")    ? "tensorwise"
+                        : has("subchannel") ? "blockwise"
+                                            : "delayed";
+  arguments.add("fp8-recipe", {scaling}, text);
+}
+
+/// Reads what is said otherwise than in one argument.
+class Translator {
+ public:
+  Translator(Said& said, Said& arguments) : said_(said), arguments_(arguments) {}
+
+  void read() {
+    for (const char* name : {"trainer.precision", "mixed_precision"})
+      if (const auto recipe = said_.take(name))
+        read_precision(*recipe, written(name, *recipe), arguments_);
+    read_activation();
+    read_optimizer();
+    if (const auto norm = said_.take("model.normalization"))
+      add("normalization", norm->starts_with("rms") || *norm == "RMSNorm" ? "RMSNorm" : "LayerNorm",
+          "model.normalization", *norm);
+    if (const auto engine = said_.take("model.transformer_engine"))
+      add("transformer-impl", *engine == "true" ? "transformer_engine" : "local",
+          "model.transformer_engine", *engine);
+    if (const auto fp8 = said_.take("model.fp8"); fp8 && *fp8 != "false")
+      add("fp8-format", "hybrid", "model.fp8", *fp8);
+    if (const auto groups = said_.take("model.num_query_groups")) {
+      add("group-query-attention", "", "model.num_query_groups", *groups);
+      add("num-query-groups", *groups, "model.num_query_groups", *groups);
+    }
+    for (const Said::Value& one : said_.left()) translate(one);
+  }
+
+ private:
+  static std::string written(const std::string& name, const std::string& value) {
+    return name + ": " + value;
+  }
+  void add(const std::string& argument, const std::string& value, const std::string& name,
+           const std::string& theirs) {
+    std::vector<std::string> words;
+    if (!value.empty()) words.push_back(value);
+    arguments_.add(argument, std::move(words), written(name, theirs));
+  }
+
+  void read_activation() {
+    const std::string named = "model.activation", called = "model.activation_func._target_";
+    const bool is_named = said_.has(named);
+    const auto function = said_.take(is_named ? named : called);
+    if (!function) return;
+    const std::string& name = is_named ? named : called;
+    const bool silu = function->ends_with("swiglu") || function->ends_with("silu");
+    if (is_named && silu) add("swiglu", "", name, *function);
+    if (function->ends_with("squared-relu") || function->ends_with("squared_relu"))
+      add("squared-relu", "", name, *function);
+    else if (!silu && !function->ends_with("gelu"))
+      add("activation", *function, name, *function);  // which nothing reads: it is told
+  }
+
+  void read_optimizer() {
+    const std::string name = "model.optim.name", sums = "model.optim.grad_sync_dtype";
+    if (const auto optimizer = said_.take(name)) {
+      const bool divided = optimizer->find("distributed") != std::string::npos;
+      const bool adam = divided || optimizer->find("adam") != std::string::npos;
+      add("optimizer", adam ? "adam" : *optimizer, name, *optimizer);
+      if (divided) add("use-distributed-optimizer", "", name, *optimizer);
+    }
+    if (const auto type = said_.take(sums); type && *type != "fp32")
+      add("grad-reduce-in-bf16", "", sums, *type);
+  }
+
+  void translate(const Said::Value& one) {
+    if (is_off(one) || (one.name.starts_with("dataset.") && said_.has("model.seq_length"))) return;
+    const auto fits = [&](std::string_view pattern) { return matches(one.name, pattern); };
+    const auto* const known = std::ranges::find_if(translations, fits, &Translation::pattern);
+    if (known != std::end(translations)) {
+      std::vector<std::string> words = words_of(*said_.take(one.name));
+      if (known->opposite) words = {words.front() == "true" ? "false" : "true"};
+      arguments_.add(std::string(known->argument), std::move(words), one.text);
+    } else if (is_of_megatron(one.name)) {
+      arguments_.add(as_argument(one.name), words_of(*said_.take(one.name)), one.text);
+    }
+  }
+
+  /// Flags of a command have no section.
+  static bool is_of_megatron(const std::string& name) {
+    const auto fits = [&](std::string_view pattern) { return matches(name, pattern); };
+    return (name.find('.') == std::string::npos || std::ranges::any_of(of_megatron, fits)) &&
+           std::ranges::none_of(no_matter, fits) && std::ranges::none_of(off, fits) &&
+           std::ranges::none_of(missing, fits, &Missing::pattern);
+  }
+
+  Said& said_;
+  Said& arguments_;
+};
+
+/// What is the default where it has this value.
+void read_modes(Said& said, Settings& settings) {
+  for (const Said::Value& one : said.left()) {
+    const bool trains_all = one.text == "--mode pretrain" || one.text == "--mode sft";
+    if (is_off(one) || trains_all) {
+      said.take(one.name);
+      settings.no_matter.push_back(one.text);
+    }
+  }
+}
+
+bool is_command(const std::string& text) {
+  static const std::regex command(
+      R"(--(recipe|model)[ =]\S+[\s\S]*--(nodes|gpus[-_]per[-_]node)\b)");
+  static const std::regex other(R"(--(nodes|gpus[-_]per[-_]node)\b[\s\S]*--(recipe|model)[ =]\S+)");
+  return std::regex_search(text, command) || std::regex_search(text, other);
+}
+
+/// "-tp 8" as "--tensor_model_parallel_size 8" (scripts/training/run_recipe.py).
+std::string with_long_flags(std::string text) {
+  constexpr std::pair<const char*, const char*> flags[] = {
+      {"tp", "tensor_model_parallel_size"},
+      {"pp", "pipeline_model_parallel_size"},
+      {"cp", "context_parallel_size"},
+      {"ep", "expert_model_parallel_size"},
+      {"etp", "expert_tensor_parallel_size"},
+      {"vp", "virtual_pipeline_model_parallel_size"},
+      {"mb", "micro_batch_size"},
+      {"gb", "global_batch_size"},
+      {"sl", "seq_length"},
+      {"ms", "max_steps"}};
+  for (const auto& [brief, whole] : flags)
+    text = std::regex_replace(text, std::regex(std::string("(\\s)-") + brief + "(?=\\s)"),
+                              std::string("$1--") + whole);
+  return text;
+}
+
+/// Flags of its own and overrides of the configuration.
+Said command_settings(const std::string& text) {
+  Said said = Said::overrides(text);
+  for (const Said::Value& one : Said::arguments(with_long_flags(text)).left()) {
+    const std::string value = one.text.substr(std::min(one.text.size(), one.name.size() + 3));
+    said.add(one.name, {value}, one.text);
+  }
+  return said;
+}
+
+bool is_nemo(const std::string& text) {
+  static const std::regex setting(
+      R"((^|\n)\s+(tensor_model_parallel_size|micro_batch_size|global_batch_size):)");
+  return is_command(text) || (text.find("model:") != std::string::npos && text.find('{') != 0 &&
+                              std::regex_search(text, setting));
+}
+
+Settings read(const std::string& text, const std::string& file) {
+  Said said =
+      is_command(text) ? command_settings(text) : Said::json(json_of_yaml(text, file), file);
+  Said arguments;
+  Translator(said, arguments).read();
+  Settings settings = read_megatron("gpt", std::move(arguments));
+  read_modes(said, settings);
+  sort_left(said, no_matter, missing, settings);
+  return settings;
+}
+
+}  // namespace
+
+Format nemo() {
+  return {"nemo",
+          "YAML of NeMo or Megatron-Bridge, or a command of the latter's scripts/training/train.sh",
+          &is_nemo, &read};
+}
+
+}  // namespace stratagem::imports

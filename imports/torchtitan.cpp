@@ -1,0 +1,294 @@
+// torchtitan's TOML (torchtitan/config/job_config.py, until its configurations became Python in
+// February of 2026), and the same names before that.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/json_reader.hpp"
+#include "imports/documents.hpp"
+#include "imports/format.hpp"
+#include "imports/said.hpp"
+#include "imports/sort.hpp"
+#include "model/zoo/presets.hpp"
+
+namespace stratagem::imports {
+namespace {
+
+constexpr std::string_view no_matter[] = {"job.*",
+                                          "profiling.*",
+                                          "metrics.*",
+                                          "model.hf_assets_path",
+                                          "model.tokenizer_path",
+                                          "model.print_after_conversion",
+                                          "optimizer.lr",
+                                          "optimizer.eps",
+                                          "optimizer.beta*",
+                                          "optimizer.weight_decay",
+                                          "lr_scheduler.*",
+                                          "training.steps",
+                                          "training.dataset*",
+                                          "training.seed",
+                                          "training.deterministic",
+                                          "training.gc_*",
+                                          "training.dataloader.*",
+                                          "checkpoint.*",
+                                          "validation.*",
+                                          "comm.*",
+                                          "memory_estimation.*",
+                                          "fault_tolerance.enable",
+                                          "activation_checkpoint.preserve_rng_state",
+                                          "activation_checkpoint.determinism_check",
+                                          "activation_checkpoint.debug",
+                                          "compile.components",
+                                          "debug.*"};
+constexpr Missing missing[] = {
+    {"training.max_norm", "the stack says whether gradients are clipped"},
+    {"optimizer.implementation", "the stack says how steps are launched"},
+    {"optimizer.early_step_in_backward", "steps follow the backward pass"},
+    {"parallelism.enable_async_tensor_parallel",
+     "collectives of tensor ranks run beside nothing here"},
+    {"parallelism.disable_loss_parallel", "tensor ranks divide the loss"},
+    {"parallelism.context_parallel_load_balancer", "a causal mask is shared evenly"},
+    {"parallelism.expert_parallel_comm_backend", "all-to-alls send each copy of a token"},
+    {"parallelism.module_fqns_per_model_part", "say it as \"layers_per_stage\""},
+    {"parallelism.pipeline_parallel_split_points", "say it as \"layers_per_stage\""},
+    {"parallelism.pipeline_parallel_schedule_csv", "say it as a plan"},
+    {"quantize.*", "a precision says which products are in fp8, and how scales are found"},
+    {"float8.*", "a precision says which products are in fp8, and how scales are found"},
+    {"compile.*", "no stack has kernels that a compiler fused"},
+    {"training.compile", "no stack has kernels that a compiler fused"},
+};
+
+/// Models by name and flavor (torchtitan/models/*/__init__.py), as presets.
+const std::map<std::string, std::string> flavors = {{"llama3 8B", "llama-3-8b"},
+                                                    {"llama3 70B", "llama-3-70b"},
+                                                    {"llama3 405B", "llama-3-405b"},
+                                                    {"qwen3 8B", "qwen3-8b"},
+                                                    {"qwen3 14B", "qwen3-14b"},
+                                                    {"qwen3 30B-A3B", "qwen3-30b-a3b"},
+                                                    {"qwen3 235B-A22B", "qwen3-235b-a22b"},
+                                                    {"deepseek_v3 671B", "deepseek-v3"},
+                                                    {"gpt_oss 20B", "gpt-oss-20b"},
+                                                    {"gpt_oss 120B", "gpt-oss-120b"}};
+
+/// Schedules of torch.distributed.pipelining, and chunks of a rank where nothing says how many.
+struct Schedule {
+  std::string ours;
+  int chunks;
+};
+const std::map<std::string, Schedule> schedules = {{"gpipe", {"gpipe", 1}},
+                                                   {"1f1b", {"1f1b", 1}},
+                                                   {"interleaved1f1b", {"interleaved", 2}},
+                                                   {"zbvzerobubble", {"zb-v", 2}},
+                                                   {"dualpipev", {"dualpipe-v", 2}}};
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char one) { return std::tolower(one); });
+  return text;
+}
+
+class Torchtitan {
+ public:
+  explicit Torchtitan(Said said) : said_(std::move(said)) {}
+
+  Settings read() && {
+    read_model();
+    read_degrees();
+    read_batch();
+    read_precision();
+    read_pipeline();
+    read_recomputation();
+    settings_.stacks = {"llm-foundry", "pytorch-eager"};
+    sort_left(said_, no_matter, missing, settings_);
+    return std::move(settings_);
+  }
+
+ private:
+  void leave_out(const std::string& what, const std::string& why) {
+    settings_.left_out.push_back({what, why});
+  }
+  std::string word(const std::string& name, const std::string& otherwise) {
+    return said_.take(name).value_or(otherwise);
+  }
+  int degree(const std::string& name) { return said_.number("parallelism." + name).value_or(1); }
+
+  void read_model() {
+    const std::string name = word("model.name", "llama3"), flavor = word("model.flavor", "");
+    const auto known = flavors.find(name + " " + flavor);
+    if (known == flavors.end()) {
+      std::string names;
+      for (const auto& [one, preset] : flavors) names += (names.empty() ? "" : ", ") + one;
+      leave_out(fmt::format("model.flavor: {} {}", name, flavor),
+                "its sizes are in torchtitan's code, of which these are known: " + names +
+                    "; for another give its config.json, or --set model.preset=NAME");
+    } else {
+      settings_.model.set("preset", known->second);
+      const auto preset = std::ranges::find(model::presets(), known->second, &model::Preset::name);
+      layers_ = static_cast<int>(
+          JsonReader::from_text(preset->keys, "preset").at("layers").whole_number());
+    }
+    said_.copy("training.seq_len", settings_.model, "sequence");
+  }
+
+  /// Ranks of FSDP are data ranks, those of replicas among them; with one of them all of a model is
+  /// on each. Norms and residuals are divided as the tensors are.
+  void read_degrees() {
+    Json& strategy = settings_.strategy;
+    const int tensor = degree("tensor_parallel_degree"),
+              context = degree("context_parallel_degree");
+    pipeline_ = degree("pipeline_parallel_degree");
+    strategy.set("tensor", tensor).set("pipeline", pipeline_);
+    if (tensor > 1) strategy.set("sequence_parallel", true);
+    if (context > 1) strategy.set("context", context);
+    const std::string rotates = word("parallelism.context_parallel_rotate_method", "allgather");
+    if (context > 1 && rotates == "alltoall") strategy.set("context_exchange", "ring");
+    if (const int experts = degree("expert_parallel_degree"); experts > 1)
+      strategy.set("expert", experts);
+    if (const int own = degree("expert_tensor_parallel_degree"); own > 1 && own != tensor)
+      leave_out(fmt::format("parallelism.expert_tensor_parallel_degree: {}", own),
+                "tensor ranks divide experts as they divide MLPs");
+    read_shards();
+  }
+
+  void read_shards() {
+    const int replicas = degree("data_parallel_replicate_degree");
+    const int shards = said_.number("parallelism.data_parallel_shard_degree", -1).value_or(-1);
+    if (shards > 0) settings_.strategy.set("data", replicas * shards);
+    if (shards == 1) {
+      settings_.strategy.set("overlap_gradients", true).set("bucket", "25 MiB");
+      settings_.assumed.push_back({"bucket 25 MiB", "PyTorch's DistributedDataParallel's"});
+      return;
+    }
+    Json zero = Json::object().set("stage", 3);
+    if (replicas > 1 && shards > 0) zero.set("ranks", shards);
+    if (replicas > 1 && shards < 0)
+      leave_out(fmt::format("parallelism.data_parallel_replicate_degree: {}", replicas),
+                "how many ranks keep a copy is not said; say it as \"zero\": {\"stage\": 3, "
+                "\"ranks\": N}");
+    // By default weights stay whole between passes where a pipeline would gather them many times.
+    const std::string reshards = word("parallelism.fsdp_reshard_after_forward", "default");
+    if (reshards == "never" || (reshards == "default" && pipeline_ > 1))
+      zero.set("reshard_after_forward", false);
+    settings_.strategy.set("zero", zero);
+    if (said_.flag("training.enable_cpu_offload")) settings_.strategy.set("offload", "parameters");
+  }
+
+  /// A data rank's batch is one micro-batch, or is cut for the pipeline.
+  void read_batch() {
+    const std::string name =
+        said_.has("training.batch_size") ? "training.batch_size" : "training.local_batch_size";
+    const int local = said_.number(name).value_or(8);
+    const int cut = degree("pipeline_parallel_microbatch_size");
+    const int micro = pipeline_ > 1 ? cut : local;
+    settings_.training.set("micro_batch", micro);
+    const int global = said_.number("training.global_batch_size", -1).value_or(-1);
+    if (global > 0)
+      settings_.training.set("global_batch", global);
+    else
+      settings_.accumulation = std::max(1, local / micro);
+  }
+
+  /// FSDP keeps shards in fp32, gathers copies in bf16 and reduces gradients in fp32.
+  void read_precision() {
+    const std::string held = word("training.dtype", "float32");
+    const std::string computed = word("training.mixed_precision_param", "bfloat16");
+    const std::string reduced = word("training.mixed_precision_reduce", "float32");
+    const std::string converters = word("model.converters", "[]");
+    const bool fp8 = converters.find("float8") != std::string::npos;
+    const bool mx = converters.find("mx") != std::string::npos;
+    const std::string type = mx ? "mxfp8" : fp8 ? "fp8-current" : "bf16";
+    const bool wide = computed == "float32" && held == "float32";
+    settings_.training.set("precision", wide                   ? "fp32"
+                                        : reduced == "float32" ? type + "-fp32-gradients"
+                                                               : type);
+    if (held == "bfloat16")
+      leave_out("training.dtype: bfloat16", "weights are held once more in fp32, for the steps");
+    else if (!wide)
+      leave_out(
+          "training.dtype: float32",
+          "shards of weights are held in bf16 beside those in fp32: 2 bytes more a parameter");
+    const std::map<std::string, std::string> ours = {{"Adam", "adam"}, {"AdamW", "adamw"}};
+    const std::string optimizer = word("optimizer.name", "AdamW");
+    if (ours.contains(optimizer))
+      settings_.training.set("optimizer", ours.at(optimizer));
+    else
+      leave_out("optimizer.name: " + optimizer, "not known here");
+  }
+
+  /// Embedding and head count as so many layers of the first and the last stage.
+  void read_pipeline() {
+    const std::string named = word("parallelism.pipeline_parallel_schedule", "1F1B");
+    const int first =
+        said_.number("parallelism.pipeline_parallel_first_stage_less_layers", 0).value_or(1);
+    const int last =
+        said_.number("parallelism.pipeline_parallel_last_stage_less_layers", 0).value_or(1);
+    const auto each = said_.number("parallelism.pipeline_parallel_layers_per_stage");
+    said_.take("parallelism.pipeline_parallel_expert_parallel_overlap");
+    if (pipeline_ == 1) return;
+    const auto known = schedules.find(lower(named));
+    if (known == schedules.end())
+      leave_out("parallelism.pipeline_parallel_schedule: " + named, "1F1B stands in");
+    const Schedule& schedule = known == schedules.end() ? schedules.at("1f1b") : known->second;
+    settings_.strategy.set("schedule", schedule.ours);
+    const int counted = layers_ + first + last;
+    const int stages = each ? (counted + *each - 1) / *each : pipeline_ * schedule.chunks;
+    const int chunks = std::max(1, stages / pipeline_);
+    if (schedule.ours == "interleaved") settings_.strategy.set("chunks", chunks);
+    if (layers_ > 0) deal_out(counted, pipeline_ * chunks, first, last);
+  }
+
+  /// The first stages have a layer more where it does not come out even.
+  void deal_out(int counted, int stages, int first, int last) {
+    Json layers = Json::array();
+    for (int stage = 0; stage < stages; ++stage) {
+      const int all = counted / stages + (stage < counted % stages ? 1 : 0);
+      layers.push(all - (stage == 0 ? first : 0) - (stage == stages - 1 ? last : 0));
+    }
+    settings_.strategy.set("layers_per_stage", layers);
+  }
+
+  void read_recomputation() {
+    const std::string mode = word("activation_checkpoint.mode", "selective");
+    const std::string option = word("activation_checkpoint.selective_ac_option", "2");
+    const bool counts =
+        std::ranges::all_of(option, [](unsigned char c) { return std::isdigit(c); });
+    if (mode == "full" || (mode == "selective" && option == "1"))
+      settings_.strategy.set("recompute", "full");
+    else if (mode == "selective" && counts && !option.empty() && layers_ > 0)
+      recompute_every(std::stoi(option));
+    else if (mode != "none")
+      leave_out(fmt::format("activation_checkpoint.mode: {} ({})", mode, option),
+                "no key says which results of single operators are kept: all are");
+  }
+
+  /// Layers every - 1, 2 every - 1, ... run again.
+  void recompute_every(int every) {
+    Json layers = Json::array();
+    for (int layer = every - 1; every > 0 && layer < layers_; layer += every)
+      layers.push(fmt::format("layers.{}.*", layer));
+    settings_.strategy.set("recompute", Json::object().set("operators", layers));
+  }
+
+  Said said_;
+  Settings settings_;
+  int layers_ = 0;  ///< 0: not known
+  int pipeline_ = 1;
+};
+
+bool is_torchtitan(const std::string& text) {
+  return text.find("[parallelism]") != std::string::npos ||
+         (text.find("[training]") != std::string::npos &&
+          text.find("seq_len") != std::string::npos);
+}
+
+}  // namespace
+
+Format torchtitan() {
+  return {"torchtitan", "a TOML configuration of torchtitan", &is_torchtitan,
+          [](const std::string& text, const std::string& file) {
+            return Torchtitan(Said::json(json_of_toml(text, file), file)).read();
+          }};
+}
+
+}  // namespace stratagem::imports
