@@ -28,7 +28,7 @@ using namespace stratagem;
 void print_help() {
   fmt::print("stratagem: what will a parallel training plan do on a GPU cluster?\n\nCommands:\n");
   for (const commands::Command& command : commands::all())
-    fmt::print("  {:<10} {}\n", command.name, command.summary);
+    fmt::print("  {:<11} {}\n", command.name, command.summary);
   fmt::print(
       "\nstratagem COMMAND --help says more of one; stratagem --version, of the program.\n"
       "Before the command, --library FOLDER takes profiles, stacks, nodes and plans from there\n"

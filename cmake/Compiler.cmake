@@ -11,6 +11,10 @@ endif()
 # -ffp-contract=off: the same answer whether or not the machine has fused multiply-add.
 add_compile_options(
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Werror;-ffp-contract=off>")
+# All folders are also in libstratagem, which shows what api/ marks. Not CMake's own setting, with
+# which programs could not share the precompiled headers of libraries.
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fPIC;-fvisibility=hidden>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>")
 # Members have default initialisers; a designated initialiser names only those that differ.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>")
 include_directories("${CMAKE_SOURCE_DIR}")

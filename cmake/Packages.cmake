@@ -8,6 +8,7 @@ find_package(fmt 9 REQUIRED)
 find_package(pugixml 1.13 REQUIRED)
 find_package(SQLite3 3.34 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
+find_package(Protobuf 3.21 REQUIRED)
 
 # Headers only; Debian's CMake file links the library that it also builds.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
@@ -55,6 +56,16 @@ if(NOT STRATAGEM_MPI STREQUAL "OFF")
   endif()
   if(NOT MPI_CXX_FOUND)
     message(STATUS "MPI not found: one rank only")
+  endif()
+endif()
+
+# Optional: the module of Python (python/), for the distribution's own, whose packages the tests use.
+if(NOT STRATAGEM_SANITIZE)
+  set(Python3_ROOT_DIR /usr CACHE PATH "Where the Python is for which the module is built")
+  find_package(Python3 3.9 QUIET COMPONENTS Interpreter Development.Module)
+  find_package(pybind11 2.10 QUIET)
+  if(NOT pybind11_FOUND OR NOT Python3_FOUND)
+    message(STATUS "pybind11 or Python's headers not found: no module of Python")
   endif()
 endif()
 

@@ -19,7 +19,9 @@ STRATAGEM_TABLE(all, Command,
     list,
     options,
     topology,
-    calibrate)
+    calibrate,
+    completion,
+    man)
 // clang-format on
 
 }  // namespace stratagem::commands

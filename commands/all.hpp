@@ -7,6 +7,8 @@
 
 namespace stratagem::commands {
 
+class Options;
+
 enum ExitCode { done = 0, bad_input = 1, usage = 2, check_failed = 3 };
 
 /// Takes the words behind the command's name; returns an exit code. Throws UsageError and
@@ -16,6 +18,7 @@ using Run = int(const std::vector<std::string>& line);
 struct Command {
   const char* name;
   const char* summary;
+  Options (*options)();  ///< what its line may say
   Run* run;
 };
 /// In the order of --help.

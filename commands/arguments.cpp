@@ -3,8 +3,12 @@
 #include "commands/arguments.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cxxopts.hpp>
+
+#include "base/json_reader.hpp"
 
 namespace stratagem::commands {
 
@@ -30,10 +34,18 @@ Options& Options::real(std::string name, std::string help) {
   options_.push_back({Kind::real, std::move(name), std::move(help), {}});
   return *this;
 }
+Options& Options::among(std::vector<std::string> words) {
+  options_.back().words = std::move(words);
+  return *this;
+}
 Options& Options::positional(std::vector<std::string> names, std::string help) {
   positional_ = std::move(names);
   positional_help_ = std::move(help);
   return *this;
+}
+
+bool Options::is_positional(const std::string& name) const {
+  return std::ranges::find(positional_, name) != positional_.end();
 }
 
 struct Arguments::Parsed {
@@ -41,7 +53,10 @@ struct Arguments::Parsed {
   std::optional<cxxopts::ParseResult> result;
 };
 
-std::shared_ptr<cxxopts::Value> Options::value_of(const Option& option) {
+namespace {
+
+std::shared_ptr<cxxopts::Value> value_of(const Options::Option& option) {
+  using Kind = Options::Kind;
   std::shared_ptr<cxxopts::Value> value;
   switch (option.kind) {
     case Kind::flag:
@@ -64,11 +79,22 @@ std::shared_ptr<cxxopts::Value> Options::value_of(const Option& option) {
   return value;
 }
 
+/// Throws UsageError for a word that is none of an option's.
+void check_word(const Options::Option& option, const std::string& name, const std::string& word) {
+  if (std::ranges::find(option.words, word) != option.words.end()) return;
+  const auto near = nearest(word, option.words);
+  throw UsageError(fmt::format("{}: expected one of {}{}, found {}", name,
+                               fmt::join(option.words, ", "),
+                               near ? " (did you mean \"" + *near + "\"?)" : "", word));
+}
+
+}  // namespace
+
 Arguments::Arguments(const Options& options, const std::vector<std::string>& line)
     : parsed_(std::make_unique<Parsed>()) {
   cxxopts::Options known(options.title_, options.summary_);
   for (const Options::Option& option : options.options_)
-    known.add_options()(option.name, option.help, Options::value_of(option));
+    known.add_options()(option.name, option.help, value_of(option));
   known.add_options()("h,help", "this text");
   known.parse_positional(options.positional_);
   if (!options.positional_help_.empty()) known.positional_help(options.positional_help_);
@@ -82,6 +108,14 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
   }
   if (!parsed_->result->unmatched().empty())
     throw UsageError("what is \"" + parsed_->result->unmatched().front() + "\"?");
+  for (const Options::Option& option : options.options_) {
+    const std::string name = option.long_name();
+    if (option.words.empty() || !has(name)) continue;
+    const std::string shown = options.is_positional(name) ? name : "--" + name;
+    if (option.kind == Options::Kind::text) check_word(option, shown, text(name));
+    if (option.kind == Options::Kind::texts)
+      for (const std::string& word : texts(name)) check_word(option, shown, word);
+  }
 }
 
 Arguments::~Arguments() = default;

@@ -7,10 +7,6 @@
 #include <string>
 #include <vector>
 
-namespace cxxopts {
-class Value;
-}
-
 namespace stratagem::commands {
 
 /// A command line that cannot be understood.
@@ -29,18 +25,26 @@ class Options {
   Options& texts(std::string name, std::string help);
   Options& whole(std::string name, std::string help, std::optional<int> otherwise = {});
   Options& real(std::string name, std::string help);
+  /// The values that the option before it may have.
+  Options& among(std::vector<std::string> words);
   /// Options that need no name, in this order; the last takes all that is left if it takes several.
   Options& positional(std::vector<std::string> names, std::string help = {});
 
- private:
-  friend class Arguments;
   enum class Kind { flag, text, texts, whole, real };
   struct Option {
     Kind kind;
     std::string name, help;
     std::optional<std::string> otherwise;
+    std::vector<std::string> words;  ///< its values; none: any
+    /// "output" of "o,output".
+    [[nodiscard]] std::string long_name() const { return name.substr(name.find(',') + 1); }
   };
-  static std::shared_ptr<cxxopts::Value> value_of(const Option& option);
+  [[nodiscard]] const std::vector<Option>& all() const { return options_; }
+  [[nodiscard]] const std::string& summary() const { return summary_; }
+  [[nodiscard]] bool is_positional(const std::string& name) const;
+
+ private:
+  friend class Arguments;
   std::string title_, summary_, positional_help_;
   std::vector<Option> options_;
   std::vector<std::string> positional_;
@@ -49,7 +53,8 @@ class Options {
 /// What was given. Values of options without a default may be asked for only where `has`.
 class Arguments {
  public:
-  /// Throws UsageError for what the options do not know, or of which a value is of another kind.
+  /// Throws UsageError for what the options do not know, or of which a value is of another kind or
+  /// not among its words.
   Arguments(const Options& options, const std::vector<std::string>& line);
   ~Arguments();
   Arguments(const Arguments&) = delete;

@@ -211,8 +211,6 @@ int measure(const Arguments& asked) {
         .sweep = asked.has("quick") ? calibrate::Sweep::quick : calibrate::Sweep::full,
         .only = asked.text_or_nothing("only"),
         .working_set = asked_working_set(asked)};
-    const std::string backend = asked.text("backend");
-    if (backend != "cpu") throw UsageError("--backend knows cpu and cuda; not \"" + backend + "\"");
     calibrate::on_first(ranks, [&] { check_outputs({{assignment.file, ""}}, {}); });
     // Rank 0 first, which says what is wrong.
     calibrate::on_first(ranks, [&] { static_cast<void>(asked_scenarios(asked)); });
@@ -379,6 +377,7 @@ constexpr const char* usage =
 Options calibrate_options() {
   Options options("stratagem calibrate", usage);
   options.text("verb", "measure, fit, check, report, import, nccl or stack");
+  options.among({"measure", "fit", "check", "report", "import", "nccl", "stack"});
   options.texts("files",
                 "measurements (those that the datasheet names if none is given), or a scenario");
   options.text("datasheet", "fit, import: what is not measured; measure: a GPU's rates");
@@ -387,6 +386,7 @@ Options calibrate_options() {
   options.text("program", "import: such as all_gather_perf, if the logs do not say it");
   options.text("nccl", "import: version of NCCL, if the logs do not say it");
   options.text("backend", "measure: what runs the kernels, cpu or cuda", "cpu");
+  options.among({"cpu", "cuda"});
   options.flag("markdown", "report: tables of profiles");
   options.flag("quick", "measure: few shapes, half a second each");
   options.texts("for",
@@ -418,17 +418,14 @@ int run_calibrate(const std::vector<std::string>& line) {
   if (verb == "check") return check(asked);
   if (verb == "report") return report(asked);
   if (verb == "import") return import_measurements(asked);
-  if (verb == "nccl") return judge_nccl(asked);
-  if (verb == "stack") return fit_stack(asked);
-  throw UsageError(
-      "calibrate knows seven verbs, measure, fit, check, report, import, nccl and stack; not \"" +
-      verb + "\"");
+  return verb == "nccl" ? judge_nccl(asked) : fit_stack(asked);
 }
 
 }  // namespace
 
 Command calibrate() {
-  return {"calibrate", "measure this machine, fit a hardware profile", &run_calibrate};
+  return {"calibrate", "measure this machine, fit a hardware profile", &calibrate_options,
+          &run_calibrate};
 }
 
 }  // namespace stratagem::commands

@@ -50,7 +50,7 @@ int compare_tasks(const Arguments& asked) {
   return done;
 }
 
-int run_compare(const std::vector<std::string>& line) {
+Options compare_options() {
   Options options("stratagem compare",
                   "Hold what simulate predicted to what execute measured: two traces, written with "
                   "--trace, task by task; or the runs of a scenario, written with --json, of which "
@@ -60,7 +60,11 @@ int run_compare(const std::vector<std::string>& line) {
   options.text("json", "write the comparison as JSON");
   options.text("trace", "write both traces as one, device by device");
   options.positional({"predicted", "measured"}, "PREDICTED MEASURED...");
-  const Arguments asked(options, line);
+  return options;
+}
+
+int run_compare(const std::vector<std::string>& line) {
+  const Arguments asked(compare_options(), line);
   if (asked.helped()) return done;
   const std::string predicted = asked.required("predicted");
   if (!asked.has("measured")) throw UsageError("compare with what? name what execute wrote");
@@ -71,7 +75,7 @@ int run_compare(const std::vector<std::string>& line) {
 
 Command compare() {
   return {"compare", "hold what was predicted of a run to what was measured, task by task",
-          &run_compare};
+          &compare_options, &run_compare};
 }
 
 }  // namespace stratagem::commands

@@ -20,11 +20,11 @@
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
-#include "commands/device_choice.hpp"
-#include "commands/executed.hpp"
-#include "commands/free_memory.hpp"
-#include "commands/journal.hpp"
-#include "commands/memory_check.hpp"
+#include "commands/execution/device_choice.hpp"
+#include "commands/execution/executed.hpp"
+#include "commands/execution/free_memory.hpp"
+#include "commands/execution/journal.hpp"
+#include "commands/execution/memory_check.hpp"
 #include "commands/outputs.hpp"
 #include "commands/ranks/on_ranks.hpp"
 #include "commands/ranks/rank_agreement.hpp"
@@ -146,14 +146,17 @@ Options execute_options() {
   options.text("run", "the run (default: the first)", "");
   options.text("backend", "what runs the kernels: cpu, or cuda (a GPU for every rank, in turns)",
                "cpu");
+  options.among({"cpu", "cuda"});
   options.text("precision",
                "in which everything is held: fp32 or fp64 on cpu; fp32, fp16 or bf16 on cuda",
                "fp32");
+  options.among({"fp32", "fp64", "fp16", "bf16"});
   options.text(
       "collectives",
       "what moves messages of GPUs' collectives: nccl, host, or auto (nccl where every rank has "
       "a GPU to itself and finds it)",
       "auto");
+  options.among({"auto", "nccl", "host"});
   options.whole("steps",
                 "iterations that are timed, after those that are checked and a warm-up; more if "
                 "some are disturbed",
@@ -385,7 +388,7 @@ int run_execute(const std::vector<std::string>& line) {
 
 Command execute() {
   return {"execute", "run a plan for real, and hold it to one device and to its prediction",
-          &run_execute};
+          &execute_options, &run_execute};
 }
 
 }  // namespace stratagem::commands

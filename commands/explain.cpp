@@ -36,7 +36,7 @@ std::string model_text(const study::Run& run) {
   return model::written(*one, *two);
 }
 
-int run_explain(const std::vector<std::string>& line) {
+Options explain_options() {
   Options options("stratagem explain",
                   "Print what a run's strategy does, as op-trans, op-assign and op-order.");
   options.text("scenario", "scenario file");
@@ -47,7 +47,11 @@ int run_explain(const std::vector<std::string>& line) {
       "write the model as data, for \"model\": {\"family\": \"operators\", \"file\": ...}");
   add_settings(options);
   options.positional({"scenario"}, "SCENARIO");
-  const Arguments asked(options, line);
+  return options;
+}
+
+int run_explain(const std::vector<std::string>& line) {
+  const Arguments asked(explain_options(), line);
   if (asked.helped()) return done;
   const study::Scenario scenario = changed_scenario(asked);
   const study::Run& run = chosen_run(scenario, asked);
@@ -65,7 +69,7 @@ int run_explain(const std::vector<std::string>& line) {
 
 Command explain() {
   return {"explain", "print the strategy of a run as primitives, or write it as a plan file",
-          &run_explain};
+          &explain_options, &run_explain};
 }
 
 }  // namespace stratagem::commands

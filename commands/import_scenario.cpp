@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/input_error.hpp"
-#include "base/read_file.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
@@ -23,40 +21,22 @@ namespace {
 
 Options import_options() {
   std::string formats;
-  for (const imports::Format& format : imports::formats())
+  std::vector<std::string> names;
+  for (const imports::Format& format : imports::formats()) {
     formats += fmt::format("\n  {:<13} {}", format.name, format.summary);
+    names.push_back(format.name);
+  }
   Options options("stratagem import",
                   "Write a scenario from files of other programs; of several, such as a DeepSpeed\n"
                   "configuration and a model's config.json, later ones count more. Formats:" +
                       formats);
   options.texts("files", "files to read");
   options.text("from", "the format of all files (default: as each looks)", "");
+  options.among(names);
   options.texts("set", "set a key of the run, as in gpus=64 or cluster.preset=dgx-a100");
   options.text("o,output", "the scenario to write");
   options.positional({"files"}, "FILE...");
   return options;
-}
-
-const imports::Format& format_of(const std::string& text, const std::string& file,
-                                 const std::string& name) {
-  std::vector<std::string> names;
-  for (const imports::Format& format : imports::formats()) {
-    if (name.empty() ? format.is(text) : format.name == name) return format;
-    names.push_back(format.name);
-  }
-  if (!name.empty())
-    throw UsageError(
-        fmt::format("--from: expected one of {}, found {}", fmt::join(names, ", "), name));
-  throw InputError(file, "", fmt::format("a file of {}", fmt::join(names, ", ")), "another one");
-}
-
-imports::Settings read(const std::string& file, const std::string& from) {
-  const std::string text = read_file(file);
-  try {
-    return format_of(text, file, from).read(text, file);
-  } catch (const InputError& error) {
-    throw InputError(file, error.path, error.expected, error.found);
-  }
 }
 
 std::string notes_text(const std::string& title, const std::vector<imports::Note>& notes) {
@@ -99,7 +79,8 @@ int run_import(const std::vector<std::string>& line) {
   if (!asked.has("files")) throw UsageError("missing files");
   const std::vector<std::string> files = asked.texts("files");
   std::vector<imports::Settings> settings;
-  for (const std::string& file : files) settings.push_back(read(file, asked.text("from")));
+  for (const std::string& file : files)
+    settings.push_back(imports::read_settings(file, asked.text("from")));
   const std::string name = std::filesystem::path(files.back()).stem().string();
   const imports::Imported imported =
       imports::scenario_of(imports::merged(settings), settings_of(asked), name);
@@ -115,7 +96,7 @@ int run_import(const std::vector<std::string>& line) {
 
 Command import_scenario() {
   return {"import", "write a scenario from a launch script or another program's configuration",
-          &run_import};
+          &import_options, &run_import};
 }
 
 }  // namespace stratagem::commands

@@ -143,33 +143,32 @@ const std::vector<Listed> all_listed = {
     {"precisions", "of training", [] { return summaries(cost::precisions()); }},
     {"optimizers", "of training", [] { return summaries(cost::optimizers()); }}};
 
-int run_list(const std::vector<std::string>& line) {
+Options list_options() {
   std::vector<std::string> names;
   for (const Listed& one : all_listed) names.emplace_back(one.name);
-  const std::string known = fmt::format("{}", fmt::join(names, ", "));
   Options options("stratagem list", "List what may be named in a scenario.");
-  options.text("what", "one of " + known);
+  options.text("what", fmt::format("one of {}", fmt::join(names, ", ")));
+  options.among(names);
   options.positional({"what"}, "WHAT");
-  const Arguments asked(options, line);
+  return options;
+}
+
+int run_list(const std::vector<std::string>& line) {
+  const Arguments asked(list_options(), line);
   if (asked.helped()) return done;
-  if (!asked.has("what")) {
-    for (const Listed& one : all_listed)
-      fmt::print("stratagem list {:<11} {}\n", one.name, one.what);
-    return done;
-  }
-  const std::string name = asked.text("what");
   for (const Listed& one : all_listed) {
-    if (one.name != name) continue;
-    fmt::print("{}", one.text());
-    return done;
+    if (!asked.has("what"))
+      fmt::print("stratagem list {:<11} {}\n", one.name, one.what);
+    else if (asked.text("what") == one.name)
+      fmt::print("{}", one.text());
   }
-  const auto near = nearest(name, names);
-  throw UsageError(fmt::format("list knows {}; not \"{}\"{}", known, name,
-                               near ? " (did you mean \"" + *near + "\"?)" : ""));
+  return done;
 }
 
 }  // namespace
 
-Command list() { return {"list", "list GPUs, frameworks, models, servers, schedules", &run_list}; }
+Command list() {
+  return {"list", "list GPUs, frameworks, models, servers, schedules", &list_options, &run_list};
+}
 
 }  // namespace stratagem::commands

@@ -2,6 +2,7 @@
 #include "base/options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -47,23 +48,25 @@ std::vector<Part> parts() {
   return all;
 }
 
-int run_options(const std::vector<std::string>& line) {
-  const std::vector<Part> known = parts();
-  std::string names;
-  for (const Part& part : known) names += (names.empty() ? "" : ", ") + part.name;
+Options options_options() {
+  std::vector<std::string> names;
+  for (const Part& part : parts()) names.push_back(part.name);
   Options options(
       "stratagem options",
       "List what may be written in a part of a scenario, or in the rules of a stack, with "
       "defaults, in Markdown.");
-  options.text("part", "one of " + names);
+  options.text("part", fmt::format("one of {}", fmt::join(names, ", ")));
+  options.among(names);
   options.flag("schema", "print its JSON schema instead");
   options.positional({"part"}, "PART");
-  const Arguments asked(options, line);
+  return options;
+}
+
+int run_options(const std::vector<std::string>& line) {
+  const Arguments asked(options_options(), line);
   if (asked.helped()) return done;
-  const std::string name = asked.required("part");
-  const auto part = std::ranges::find(known, name, &Part::name);
-  if (part == known.end())
-    throw UsageError(fmt::format("no part \"{}\"; there is {}", name, names));
+  const std::vector<Part> known = parts();
+  const auto part = std::ranges::find(known, asked.required("part"), &Part::name);
   fmt::print("{}", asked.has("schema") ? part->schema.text(2) + "\n" : part->table);
   return done;
 }
@@ -71,7 +74,8 @@ int run_options(const std::vector<std::string>& line) {
 }  // namespace
 
 Command options() {
-  return {"options", "list what may be written in a strategy, a model or a stack", &run_options};
+  return {"options", "list what may be written in a strategy, a model or a stack", &options_options,
+          &run_options};
 }
 
 }  // namespace stratagem::commands

@@ -41,8 +41,7 @@ study::Run with_plan(const study::Run& run, const std::string& plan) {
 }
 
 int run_order(const std::vector<std::string>& line) {
-  Options options = order_options();
-  const Arguments asked(options, line);
+  const Arguments asked(order_options(), line);
   if (asked.helped()) return done;
   constexpr int million = 1'000'000, most = 4'000;
   if (asked.whole("effort") < 1 || asked.whole("effort") > most)
@@ -80,7 +79,7 @@ int run_order(const std::vector<std::string>& line) {
 
 Command order() {
   return {"order", "find the order of a pipeline's cells that repeats in the shortest time",
-          &run_order};
+          &order_options, &run_order};
 }
 
 }  // namespace stratagem::commands

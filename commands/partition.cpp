@@ -22,10 +22,10 @@
 namespace stratagem::commands {
 namespace {
 
-std::string names() {
+std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const search::Searcher& searcher : search::searchers()) all.push_back(searcher.name);
-  return fmt::format("{}", fmt::join(all, ", "));
+  return all;
 }
 
 Options partition_options() {
@@ -34,7 +34,8 @@ Options partition_options() {
                   "objective is least.");
   options.text("scenario", "scenario file");
   options.text("run", "the run whose model to divide (default: the first)", "");
-  options.text("by", "searcher: " + names(), "balanced");
+  options.text("by", fmt::format("searcher: {}", fmt::join(names(), ", ")), "balanced");
+  options.among(names());
   options.flag("gap", "simulate all other divisions, too: is one of them faster?");
   options.text("json", "write the answer as JSON");
   add_jobs(options);
@@ -44,12 +45,7 @@ Options partition_options() {
 }
 
 const search::Searcher& chosen_searcher(const Arguments& asked) {
-  const std::string name = asked.text("by");
-  const auto& all = search::searchers();
-  const auto found = std::ranges::find(all, name, &search::Searcher::name);
-  if (found == all.end())
-    throw UsageError(fmt::format("--by: expected one of {}, found {}", names(), name));
-  return *found;
+  return *std::ranges::find(search::searchers(), asked.text("by"), &search::Searcher::name);
 }
 
 /// What is found for a run, simulated beside the run itself; nothing if no division fits.
@@ -82,8 +78,7 @@ std::optional<report::Partition> located(const study::Run& run, const search::Se
 }
 
 int run_partition(const std::vector<std::string>& line) {
-  Options options = partition_options();
-  const Arguments asked(options, line);
+  const Arguments asked(partition_options(), line);
   if (asked.helped()) return done;
   const search::Searcher& searcher = chosen_searcher(asked);
   const study::Scenario scenario = changed_scenario(asked);
@@ -106,7 +101,7 @@ int run_partition(const std::vector<std::string>& line) {
 
 Command partition() {
   return {"partition", "divide a run's layers or tokens so that an objective is least",
-          &run_partition};
+          &partition_options, &run_partition};
 }
 
 }  // namespace stratagem::commands

@@ -38,6 +38,7 @@ Options search_options() {
   options.text("scenario", "scenario file with the key \"search\"");
   options.text("for", "the least of what: time of an iteration, cost (time x GPUs), or memory",
                "time");
+  options.among({"time", "cost", "memory"});
   options.whole("best", "plans to find", 10);
   options.flag("why",
                "also print where time and memory of the best two plans go, and what twice "
@@ -52,10 +53,8 @@ Options search_options() {
 }
 
 Objective objective(const Arguments& asked) {
-  const std::string name = asked.text("for");
-  const auto known = std::ranges::find(objectives, name, &std::pair<std::string, Objective>::first);
-  if (known != objectives.end()) return known->second;
-  throw UsageError("--for: expected time, cost or memory, found " + name);
+  return std::ranges::find(objectives, asked.text("for"), &std::pair<std::string, Objective>::first)
+      ->second;
 }
 
 /// One line that is written over and over, on a terminal only.
@@ -139,8 +138,7 @@ std::vector<Output> outputs_of(const Arguments& asked, const search::Space& spac
 }
 
 int run_search(const std::vector<std::string>& line) {
-  Options options = search_options();
-  const Arguments asked(options, line);
+  const Arguments asked(search_options(), line);
   if (asked.helped()) return done;
   const bool ranks = kernels::launch().has_value();
   std::optional<search::Space> space;
@@ -170,6 +168,8 @@ int run_search(const std::vector<std::string>& line) {
 
 }  // namespace
 
-Command search() { return {"search", "find the best plans of a space, with proof", &run_search}; }
+Command search() {
+  return {"search", "find the best plans of a space, with proof", &search_options, &run_search};
+}
 
 }  // namespace stratagem::commands

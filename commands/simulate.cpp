@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/input_error.hpp"
 #include "base/json_reader.hpp"
-#include "base/parallel.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
@@ -19,6 +20,7 @@
 #include "commands/outputs.hpp"
 #include "program/program.hpp"
 #include "program/program_text.hpp"
+#include "report/chakra/execution_trace.hpp"
 #include "report/html/page.hpp"
 #include "report/html/picture.hpp"
 #include "report/memory_table.hpp"
@@ -27,31 +29,24 @@
 #include "report/trace.hpp"
 #include "report/why.hpp"
 #include "report/workflows.hpp"
+#include "study/answers.hpp"
 #include "study/plan_of.hpp"
 #include "study/results.hpp"
 #include "study/scenario.hpp"
-#include "study/workflow/outcome.hpp"
 
 namespace stratagem::commands {
 namespace {
 
-std::string column_names() {
+std::vector<std::string> column_names() {
   std::vector<std::string> names;
   for (const report::RunColumn& column : report::run_columns()) names.push_back(column.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
 std::vector<const report::RunColumn*> chosen_columns(const Arguments& asked) {
   std::vector<const report::RunColumn*> chosen;
-  std::vector<std::string> names;
-  for (const report::RunColumn& column : report::run_columns()) names.push_back(column.name);
   for (const std::string& name : asked.texts("columns")) {
     const auto found = std::ranges::find(report::run_columns(), name, &report::RunColumn::name);
-    if (found == report::run_columns().end()) {
-      const auto near = nearest(name, names);
-      throw UsageError(fmt::format("--columns: expected one of {}{}, found {}", column_names(),
-                                   near ? " (did you mean \"" + *near + "\"?)" : "", name));
-    }
     if (name == "cost" && !asked.has("price"))
       throw UsageError("--columns=cost: expected --price, what a GPU costs for an hour");
     chosen.push_back(&*found);
@@ -59,17 +54,13 @@ std::vector<const report::RunColumn*> chosen_columns(const Arguments& asked) {
   return chosen;
 }
 
-/// Leaves the run that was named, or the variants that a grid made of it.
-void keep_alone(study::Scenario& scenario, const Arguments& asked) {
-  const std::string name = asked.text("run");
-  std::vector<study::Run> kept;
-  for (study::Run& run : scenario.runs) {
-    if (run.name == name || (asked.has("grid") && run.name.starts_with(name + ", ")))
-      kept.push_back(std::move(run));
-  }
-  if (kept.empty()) chosen_run(scenario, asked);  // says which names there are
-  scenario.runs = std::move(kept);
+/// Is something of one run written?
+bool writes_one(const Arguments& asked) {
+  return asked.has("trace") || asked.has("program") || asked.has("chakra");
 }
+
+/// Is one run alone to be simulated?
+bool is_for_one(const Arguments& asked) { return asked.has("run") && !writes_one(asked); }
 
 std::optional<double> price(const Arguments& asked) {
   if (!asked.has("price")) return std::nullopt;
@@ -79,14 +70,15 @@ std::optional<double> price(const Arguments& asked) {
 }
 
 /// What was asked for, for people.
-std::string printed(const study::Scenario& scenario, const std::vector<study::Result>& results,
-                    const std::vector<study::WorkflowOutcome>& workflows, const Arguments& asked) {
+std::string printed(const study::Scenario& scenario, const study::Answers& answers,
+                    const Arguments& asked) {
+  const std::vector<study::Result>& results = answers.of_runs;
   if (asked.has("accuracy")) return report::accuracy(results);
   if (asked.has("memory")) return report::memory_table(results);
   if (asked.has("columns")) return report::table_of(results, chosen_columns(asked), price(asked));
   std::string text = results.empty() ? scenario.question + "\n" : report::table(scenario, results);
-  text += report::workflow_text(workflows);
-  if (scenario.workflows && workflows.empty())
+  text += report::workflow_text(answers.workflows);
+  if (scenario.workflows && answers.workflows.empty())
     text += "\nWorkflows are left out with --run and --grid.\n";
   if (!asked.has("price")) return text;
   const auto& all = report::run_columns();
@@ -102,15 +94,20 @@ Options simulate_options() {
   options.text("csv", "write all columns of all runs as CSV");
   options.text("report", "write a page with tables and pictures as one HTML file");
   options.text("trace", "write a Perfetto trace of one run");
+  options.text("chakra",
+               "write Chakra execution traces of one run into that folder, a file a rank");
   options.text("program", "write the lowered program of one run as text");
   options.flag("expanded",
                "with --program: write the programs of all runs into that folder, a file each, and "
                "simulate none");
   options.text("run",
-               "the run to trace or write (default: the first); without --trace and --program, the "
-               "only one to simulate",
+               "the run to trace or write (default: the first); without --trace, --chakra and "
+               "--program, the only one to simulate",
                "");
-  options.texts("columns", "print these columns alone, of: " + column_names());
+  const std::vector<std::string> columns = column_names();
+  options.texts("columns",
+                fmt::format("print these columns alone, of: {}", fmt::join(columns, ", ")));
+  options.among(columns);
   options.real("price",
                "what a GPU costs for an hour: gives the column \"cost\" of a billion tokens");
   options.flag("accuracy", "print what was measured beside what is predicted, as Markdown");
@@ -129,6 +126,22 @@ Options simulate_options() {
   return options;
 }
 
+/// A file for each rank, as run.0.et, and the ranks of groups, run.groups.json.
+void add_execution_traces(const study::Run& run, const study::Simulated& simulated,
+                          const std::string& folder, std::vector<Output>& outputs) {
+  constexpr int most = 1024;
+  const int ranks = run.gpus;
+  if (ranks > most)
+    throw InputError("--chakra", "", fmt::format("at most {} ranks", most), std::to_string(ranks));
+  const std::string prefix = (std::filesystem::path(folder) / "run").string();
+  for (int rank = 0; rank < ranks; ++rank) {
+    outputs.push_back({fmt::format("{}.{}.et", prefix, rank),
+                       report::execution_trace(simulated.program, simulated.timeline, rank)});
+  }
+  outputs.push_back(
+      {prefix + ".groups.json", report::communicator_groups(simulated.program).text(2) + "\n"});
+}
+
 /// What was asked for about the chosen run; nothing if it was refused.
 std::vector<Output> outputs_about(const study::Run& run, const study::Simulated& simulated,
                                   const Arguments& asked) {
@@ -141,6 +154,7 @@ std::vector<Output> outputs_about(const study::Run& run, const study::Simulated&
                               report::trace_of(run.name, simulated), simulated.outcome.hosts),
          " (open it in https://ui.perfetto.dev)"});
   }
+  if (asked.has("chakra")) add_execution_traces(run, simulated, asked.text("chakra"), outputs);
   if (asked.has("program")) {
     const strategies::Plan plan = study::plan_of(run);
     outputs.push_back({asked.text("program"), program::to_text(simulated.program, plan.graph(),
@@ -157,43 +171,36 @@ study::SimulateOptions simulate_options_of(const Arguments& asked) {
 /// All runs, what was asked for about the chosen one, and what a page draws of each, if one was
 /// asked for.
 struct All {
-  std::vector<study::Result> results;
+  study::Answers answers;
   std::vector<Output> outputs;
   Json pictures = Json::array();
 };
 
-All simulate_all(const study::Scenario& scenario, const Arguments& asked) {
-  const bool one = asked.has("trace") || asked.has("program");
+All simulate_all(const study::Scenario& scenario, const std::vector<study::Workflow>& workflows,
+                 const Arguments& asked) {
+  const bool one = writes_one(asked);
   const study::Run& chosen = one ? chosen_run(scenario, asked) : scenario.runs.front();
   All all;
-  const auto options_of = [&](const study::Run& run) {
-    study::SimulateOptions options = simulate_options_of(asked);
-    if (asked.has("report") || (asked.has("trace") && &run == &chosen))
+  std::vector<Json> pictures(scenario.runs.size());
+  study::Wanted wanted{.remedies = !asked.has("no-remedies") && !asked.has("accuracy"),
+                       .gains = asked.has("why"),
+                       .threads = jobs(asked),
+                       .options = simulate_options_of(asked)};
+  wanted.options_of = [&](const study::Run& run) {
+    study::SimulateOptions options = wanted.options;
+    const bool traced = asked.has("trace") || asked.has("chakra");
+    if (asked.has("report") || (traced && &run == &chosen))
       options.repeats = sim::Repeats::simulated;
     return options;
   };
-  std::vector<study::Outcome> outcomes(scenario.runs.size());
-  std::vector<Json> pictures(scenario.runs.size());
-  for_each_index(scenario.runs.size(), jobs(asked), [&](std::size_t i) {
+  wanted.show = [&](std::size_t i, const study::Simulated& simulated) {
     const study::Run& run = scenario.runs[i];
-    study::Simulated simulated = study::simulate_or_refuse(run, options_of(run));
     if (&run == &chosen) all.outputs = outputs_about(run, simulated, asked);
     if (asked.has("report")) pictures[i] = report::picture(run, simulated);
-    outcomes[i] = std::move(simulated.outcome);
-  });
-  all.results = study::compare(scenario, std::move(outcomes));
+  };
+  all.answers = study::answer(scenario, workflows, wanted);
   for (Json& picture : pictures) all.pictures.push(std::move(picture));
   return all;
-}
-
-void find_remedies(study::Result& result, int threads) {
-  if (result.outcome.status == study::Outcome::Status::out_of_memory)
-    result.remedies = study::remedies(*result.run, 3, threads);
-}
-
-void find_gains(study::Result& result, int threads) {
-  if (result.outcome.status == study::Outcome::Status::ok)
-    result.gains = study::gains(*result.run, threads);
 }
 
 std::string why(const std::vector<study::Result>& results) {
@@ -204,52 +211,13 @@ std::string why(const std::vector<study::Result>& results) {
   return runs.empty() ? "" : "\n" + report::why_text(runs);
 }
 
-std::vector<study::WorkflowOutcome> simulate_workflows(const std::vector<study::Workflow>& all,
-                                                       const Arguments& asked) {
-  std::vector<study::WorkflowOutcome> outcomes(all.size());
-  for_each_index(all.size(), jobs(asked), [&](std::size_t i) {
-    outcomes[i] = study::simulate_workflow(all[i], simulate_options_of(asked));
-  });
-  return outcomes;
-}
-
 /// The workflows that are asked for: those of runs that are all simulated under their own names.
 std::vector<study::Workflow> asked_workflows(const study::Scenario& scenario,
                                              const Arguments& asked) {
-  const bool one = asked.has("run") && !asked.has("trace") && !asked.has("program");
   if (asked.has("grid")) return {};
   std::vector<study::Workflow> all = study::read_workflows(scenario);
-  if (one) all.clear();
+  if (is_for_one(asked)) all.clear();
   return all;
-}
-
-/// Results without runs that only generations use: none of their passes is what such a run says.
-std::vector<study::Result> without_generators(const std::vector<study::Result>& results,
-                                              const std::vector<study::Workflow>& workflows) {
-  std::vector<study::Result> rest;
-  for (const study::Result& result : results) {
-    if (!study::only_generates(*result.run, workflows)) rest.push_back(result);
-  }
-  return rest;
-}
-
-/// Looks for what was asked for: changes with which runs fit, and what twice as much would change.
-void search_changes(std::vector<study::Result>& results,
-                    const std::vector<study::Workflow>& workflows, const Arguments& asked) {
-  const int threads = jobs(asked);
-  const bool remedies = !asked.has("no-remedies") && !asked.has("accuracy");
-  for (study::Result& result : results) {
-    if (study::only_generates(*result.run, workflows)) continue;
-    if (remedies) find_remedies(result, threads);
-    if (asked.has("why")) find_gains(result, threads);
-  }
-}
-
-std::string json_text(const study::Scenario& scenario, const std::vector<study::Result>& results,
-                      const std::vector<study::WorkflowOutcome>& workflows) {
-  Json json = report::to_json(scenario, results);
-  if (!workflows.empty()) json.set("workflows", report::to_json(workflows));
-  return json.text(2) + "\n";
 }
 
 /// A line for each workflow that is refused.
@@ -263,8 +231,7 @@ std::vector<std::string> refused(const std::vector<study::WorkflowOutcome>& work
 }
 
 int run_simulate(const std::vector<std::string>& line) {
-  Options options = simulate_options();
-  const Arguments asked(options, line);
+  const Arguments asked(simulate_options(), line);
   if (asked.helped()) return done;
   jobs(asked);
   price(asked);
@@ -272,31 +239,33 @@ int run_simulate(const std::vector<std::string>& line) {
   if (asked.has("expanded")) return write_programs(asked);
   study::Scenario scenario = changed_scenario(asked);
   const std::vector<study::Workflow> workflows = asked_workflows(scenario, asked);
-  if (asked.has("run") && !asked.has("trace") && !asked.has("program")) keep_alone(scenario, asked);
-  auto [results, outputs, pictures] = simulate_all(scenario, asked);
-  const std::vector<study::WorkflowOutcome> outcomes = simulate_workflows(workflows, asked);
-  search_changes(results, workflows, asked);
-  const std::vector<study::Result> shown = without_generators(results, workflows);
+  if (is_for_one(asked) && !study::keep_alone(scenario, asked.text("run"), asked.has("grid")))
+    chosen_run(scenario, asked);  // says which names there are
+  auto [answers, outputs, pictures] = simulate_all(scenario, workflows, asked);
   if (asked.has("csv"))
-    outputs.insert(outputs.begin(), {asked.text("csv"), report::csv_of(shown, price(asked))});
+    outputs.insert(outputs.begin(),
+                   {asked.text("csv"), report::csv_of(answers.of_runs, price(asked))});
   if (asked.has("report")) {
-    const std::string page = report::simulated_page(scenario, results, pictures);
+    const std::string page = report::simulated_page(scenario, answers.results, pictures);
     outputs.insert(outputs.begin(), {asked.text("report"), page, " (open it in a browser)"});
   }
-  if (asked.has("json"))
-    outputs.insert(outputs.begin(), {asked.text("json"), json_text(scenario, results, outcomes)});
+  if (asked.has("json")) {
+    const Json json = report::to_json(scenario, answers);
+    outputs.insert(outputs.begin(), {asked.text("json"), json.text(2) + "\n"});
+  }
   check_outputs(outputs, files_of(scenario));
-  fmt::print(for_people(outputs), "{}{}", printed(scenario, shown, outcomes, asked), why(shown));
+  fmt::print(for_people(outputs), "{}{}", printed(scenario, answers, asked), why(answers.of_runs));
   write_below(outputs);
-  std::vector<std::string> refusals = study::refusals(results);
-  std::ranges::copy(refused(outcomes), std::back_inserter(refusals));
-  return conclude(refusals, study::failures(results));
+  std::vector<std::string> refusals = study::refusals(answers.results);
+  std::ranges::copy(refused(answers.workflows), std::back_inserter(refusals));
+  return conclude(refusals, study::failures(answers.results));
 }
 
 }  // namespace
 
 Command simulate() {
-  return {"simulate", "predict time and memory of every run of a scenario", &run_simulate};
+  return {"simulate", "predict time and memory of every run of a scenario", &simulate_options,
+          &run_simulate};
 }
 
 }  // namespace stratagem::commands

@@ -106,6 +106,9 @@ int import_topology(const Arguments& asked) {
 }
 
 Options topology_options() {
+  std::string presets = "\nPresets:";
+  for (const topology::Preset& preset : topology::presets())
+    presets += fmt::format("\n  {:<13} {}", preset.name, preset.summary);
   Options options("stratagem topology",
                   "Show and write servers; SERVER is a preset or a node file:\n"
                   "  topology show SERVER --nodes N --fabric JSON\n"
@@ -113,8 +116,10 @@ Options topology_options() {
                   "    which links the groups of a run's plan use\n"
                   "  topology export SERVER -o NODE.json\n"
                   "  topology import FILE -o NODE.json --gpu NAME --port SPEED\n"
-                  "    from NCCL's NCCL_TOPO_DUMP_FILE, or what nvidia-smi topo -m prints");
+                  "    from NCCL's NCCL_TOPO_DUMP_FILE, or what nvidia-smi topo -m prints" +
+                      presets);
   options.text("verb", "show, export or import");
+  options.among({"show", "export", "import"});
   options.text("name", "a preset or a node file; import: the file to read");
   options.whole("nodes", "show: number of servers", 1);
   options.text("fabric", "show: as \"fabric\" of a scenario's cluster");
@@ -132,23 +137,17 @@ Options topology_options() {
 
 int run_topology(const std::vector<std::string>& line) {
   const Arguments asked(topology_options(), line);
-  if (asked.helped()) {
-    fmt::print("\nPresets:\n");
-    for (const topology::Preset& preset : topology::presets())
-      fmt::print("  {:<13} {}\n", preset.name, preset.summary);
-    return done;
-  }
+  if (asked.helped()) return done;
   const std::string verb = asked.required("verb");
   if (verb == "show") return show_topology(asked);
-  if (verb == "export") return export_topology(asked);
-  if (verb == "import") return import_topology(asked);
-  throw UsageError("topology knows three verbs, show, export and import; not \"" + verb + "\"");
+  return verb == "export" ? export_topology(asked) : import_topology(asked);
 }
 
 }  // namespace
 
 Command topology() {
-  return {"topology", "show a cluster, or write a server as a file", &run_topology};
+  return {"topology", "show a cluster, or write a server as a file", &topology_options,
+          &run_topology};
 }
 
 }  // namespace stratagem::commands

@@ -68,6 +68,7 @@ Options validate_options() {
   options.texts("scenarios",
                 "scenario files, or folders of them; a folder's validate.json has its limits");
   options.text("figure", "this figure only, such as iteration_time, or fits", "");
+  options.among({study::figure_names.begin(), study::figure_names.end()});
   options.text("group", "groups only whose names contain this", "");
   options.flag("summary", "print no single figures");
   options.real("median", "highest median of the absolute errors of any figure in any group, in %");
@@ -80,18 +81,11 @@ Options validate_options() {
 }
 
 study::Selection selection_of(const Arguments& asked) {
-  study::Selection selection{.figure = asked.text("figure"), .group = asked.text("group")};
-  const bool known =
-      selection.figure.empty() ||
-      std::ranges::find(study::figure_names, selection.figure) != study::figure_names.end();
-  if (known) return selection;
-  throw UsageError(fmt::format("no figure \"{}\"; figures are {}", selection.figure,
-                               fmt::join(study::figure_names, ", ")));
+  return {.figure = asked.text("figure"), .group = asked.text("group")};
 }
 
 int run_validate(const std::vector<std::string>& line) {
-  Options options = validate_options();
-  const Arguments asked(options, line);
+  const Arguments asked(validate_options(), line);
   if (asked.helped()) return done;
   if (!asked.has("scenarios")) throw UsageError("missing scenarios");
   const study::Selection selection = selection_of(asked);
@@ -124,7 +118,8 @@ int run_validate(const std::vector<std::string>& line) {
 }  // namespace
 
 Command validate() {
-  return {"validate", "compare predictions with measurements over many scenarios", &run_validate};
+  return {"validate", "compare predictions with measurements over many scenarios",
+          &validate_options, &run_validate};
 }
 
 }  // namespace stratagem::commands

@@ -44,4 +44,8 @@ struct Format {
 /// All of them, in the order in which they are tried.
 const std::vector<Format>& formats();
 
+/// What a file says, read by the format of that name, or by the first that knows it. Throws
+/// InputError.
+Settings read_settings(const std::string& file, const std::string& format = "");
+
 }  // namespace stratagem::imports

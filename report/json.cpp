@@ -4,6 +4,7 @@
 
 #include "report/report.hpp"
 #include "report/why.hpp"
+#include "report/workflows.hpp"
 #include "study/simulate.hpp"
 #include "topology/drives.hpp"
 
@@ -202,6 +203,12 @@ Json to_json(const study::Scenario& scenario, const std::vector<Result>& results
       .set("scenario", scenario.file)
       .set("question", scenario.question)
       .set("runs", runs);
+}
+
+Json to_json(const study::Scenario& scenario, const study::Answers& answers) {
+  Json json = to_json(scenario, answers.results);
+  if (!answers.workflows.empty()) json.set("workflows", to_json(answers.workflows));
+  return json;
 }
 
 }  // namespace stratagem::report

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
+#include "study/answers.hpp"
 #include "study/results.hpp"
 
 namespace stratagem::report {
@@ -21,5 +22,7 @@ std::string accuracy(const std::vector<study::Result>& results);
 /// scenarios/schema/report.schema.json. Throughput and efficiency follow from the metrics; a
 /// refused run has none.
 Json to_json(const study::Scenario& scenario, const std::vector<study::Result>& results);
+/// The same with "workflows", if there are any.
+Json to_json(const study::Scenario& scenario, const study::Answers& answers);
 
 }  // namespace stratagem::report

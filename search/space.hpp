@@ -33,6 +33,7 @@ class Space {
   /// neither the search nor the defaults say anything is "any", if its option declares values.
   /// Throws InputError.
   static Space read(const std::string& file);
+  static Space read(const JsonReader& scenario) { return Space(scenario); }
 
   [[nodiscard]] std::size_t size() const;
   /// The settings of a combination, as in a run of a scenario, without what searchers find. As many

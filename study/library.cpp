@@ -1,6 +1,8 @@
 // Looks beside the scenario first.
 #include "study/library.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -28,6 +30,29 @@ std::vector<std::string> files_in(const fs::path& folder) {
   return found;
 }
 
+/// `share/stratagem` below a folder that a file lies in: PREFIX/bin/stratagem, or
+/// PREFIX/lib/x86_64-linux-gnu/libstratagem.so.
+std::optional<fs::path> installed_with(const fs::path& file) {
+  fs::path folder = file.parent_path();
+  for (int up = 0; up < 3; ++up) {
+    folder = folder.parent_path();
+    const fs::path installed = folder / "share" / "stratagem";
+    if (std::error_code unknown; fs::is_directory(installed, unknown)) return installed;
+  }
+  return std::nullopt;
+}
+
+/// The file that this code was loaded from, the program or libstratagem.
+fs::path own_file() {
+  Dl_info known;
+  std::error_code unknown;
+  if (dladdr(reinterpret_cast<const void*>(&own_file), &known) != 0) {
+    const fs::path file = fs::canonical(known.dli_fname, unknown);
+    if (file.filename().string().starts_with("lib")) return file;
+  }
+  return fs::read_symlink("/proc/self/exe", unknown);
+}
+
 }  // namespace
 
 fs::path library() {
@@ -36,10 +61,7 @@ fs::path library() {
     if (!fs::is_directory(named)) throw InputError("STRATAGEM_LIBRARY", "", "a folder", named);
     return named;
   }
-  std::error_code unknown;
-  const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
-  const fs::path installed = program.parent_path().parent_path() / "share" / "stratagem";
-  return fs::is_directory(installed, unknown) ? installed : fs::path(STRATAGEM_SCENARIOS);
+  return installed_with(own_file()).value_or(STRATAGEM_SCENARIOS);
 }
 
 void use_library(const std::string& folder) {

@@ -363,9 +363,9 @@ Run with_settings(const Run& run, const Json& changes) {
 
 namespace {
 
-Scenario scenario_of(const std::string& file, const std::optional<cost::Profile>& instead,
+Scenario scenario_of(const JsonReader& reader, const std::optional<cost::Profile>& instead,
                      const std::vector<KeyValues>& changes) {
-  const JsonReader reader = JsonReader::from_file(file);
+  const std::string file = reader.file();
   static_cast<void>(reader.find("$schema"));  // for editors
   Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};
   if (const auto space = reader.find("search")) {
@@ -413,11 +413,15 @@ Scenario scenario_of(const std::string& file, const std::optional<cost::Profile>
 }  // namespace
 
 Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead) {
-  return scenario_of(file, instead, {});
+  return scenario_of(JsonReader::from_file(file), instead, {});
 }
 
 Scenario read_scenario(const std::string& file, const std::vector<KeyValues>& changes) {
-  return scenario_of(file, {}, changes);
+  return scenario_of(JsonReader::from_file(file), {}, changes);
+}
+
+Scenario read_scenario(const JsonReader& scenario, const std::vector<KeyValues>& changes) {
+  return scenario_of(scenario, {}, changes);
 }
 
 }  // namespace stratagem::study

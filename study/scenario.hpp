@@ -23,6 +23,7 @@ Scenario read_scenario(const std::string& file, const std::optional<cost::Profil
 /// than were measured: they have neither measured figures nor expectations, and what was set in all
 /// of them is among what they assume.
 Scenario read_scenario(const std::string& file, const std::vector<KeyValues>& changes);
+Scenario read_scenario(const JsonReader& scenario, const std::vector<KeyValues>& changes);
 
 /// The model of a run for so many samples, in fp16.
 std::shared_ptr<const model::Graph> graph_of_batch(const Run& run, std::int64_t batch);

@@ -264,7 +264,8 @@ class MpiWorld : public World {
 /// What world.cpp looks for in this module. Reductions of Open MPI allocate as much again as they
 /// reduce, every time; memory that goes back to the system in between has to be mapped page by page
 /// again, which made large ones two to three times as slow. So it is kept.
-extern "C" stratagem::kernels::World* stratagem_mpi_world(stratagem::Seconds limit) {
+extern "C" [[gnu::visibility("default")]] stratagem::kernels::World* stratagem_mpi_world(
+    stratagem::Seconds limit) {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
   int provided = MPI_THREAD_SINGLE;

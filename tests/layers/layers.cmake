@@ -23,15 +23,17 @@ set(below_execute kernels sim)
 set(below_search study)
 set(below_report search)
 set(below_imports study)
+set(below_api report imports)
 set(below_commands calibrate execute report imports)
+set(below_python api)
 set(folders base topology model cost placement strategies program lowering sim study kernels
-  calibrate execute search report imports commands)
+  calibrate execute search report imports api commands python)
 
 # Headers in a folder's inside/ are for its own sources only; they may show a library.
 
 # library: how its headers begin, then the folders that may include it from a source file.
 set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml toml
-  yaml)
+  yaml protobuf pybind)
 set(headers_boost "boost/")
 set(folders_boost topology model search)
 set(headers_eigen "Eigen/|unsupported/Eigen/")
@@ -63,6 +65,10 @@ set(headers_toml "toml[+][+]")
 set(folders_toml imports)
 set(headers_yaml "yaml-cpp")
 set(folders_yaml imports)
+set(headers_protobuf "google/protobuf/|report/chakra/[a-z_]+\\.pb\\.h")
+set(folders_protobuf report)
+set(headers_pybind "pybind11/")
+set(folders_pybind python)
 set(headers_fmt "fmt/")
 set(folders_fmt ${folders})
 

@@ -107,9 +107,11 @@ void refused(const std::string& text, const std::string& options, int code,
 TEST_CASE("what cannot be executed is refused in one line before anything starts") {
   refused(small_scenario(), "--run four", 1, "expected 4 ranks");
   refused(small_scenario(), "--run nobody", 2, "no run named");
-  refused(small_scenario(), "--backend tpu", 2, "--backend is cpu or cuda");
-  refused(small_scenario(), "--precision fp8", 2, "--precision is fp32, fp64, fp16 or bf16");
-  refused(small_scenario(), "--collectives gloo", 2, "--collectives is auto, nccl or host");
+  refused(small_scenario(), "--backend tpu", 2, "--backend: expected one of cpu, cuda");
+  refused(small_scenario(), "--precision fp8", 2,
+          "--precision: expected one of fp32, fp64, fp16, bf16");
+  refused(small_scenario(), "--collectives gloo", 2,
+          "--collectives: expected one of auto, nccl, host");
   refused(small_scenario(), "--collectives nccl", 2, "--collectives nccl is for --backend cuda");
   refused(small_scenario(), "--precision fp16", 2, "--precision fp16 is for --backend cuda");
   refused(small_scenario(), "--backend cuda --precision fp64", 2, "GPUs compute in fp32");

@@ -44,10 +44,12 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("simulate a.json --trace t.json --run fuor", "did you mean \"four\"?");
   is_usage("simulate a.json --run fuor", "did you mean \"four\"?");
   is_usage("simulate a.json --jobs 0", "--jobs: expected at least 1, found 0");
-  is_usage("options wheels", "no part \"wheels\"; there is strategy, model, rules, search, gpt");
+  is_usage("options wheels", "part: expected one of strategy, model, rules, search, gpt");
   is_usage("validate", "missing scenarios");
-  is_usage("validate a.json --figure time", "no figure \"time\"");
+  is_usage("validate a.json --figure time", "--figure: expected one of iteration_time");
   is_usage("validate a.json", "nothing of this was measured");
+  is_usage("search a.json --for tim", "--for: expected one of time, cost, memory (did you mean");
+  is_usage("completion tcsh", "shell: expected one of bash, zsh, fish");
   is_usage("calibrate import a.json --rules", "rules");
   is_usage("calibrate check", "one profile");
   is_usage("calibrate check a.json --seed 0", "--seed is a whole number of at least 1");
@@ -61,7 +63,8 @@ TEST_CASE("a GPU that is not there, or is none, is told in one line") {
   REQUIRE(setenv("CUDA_VISIBLE_DEVICES", "", 1) == 0);  // what CUDA takes for no GPU
   is_usage("calibrate measure --backend cuda -o m.json", "--backend cuda needs a GPU: ");
   REQUIRE(unsetenv("CUDA_VISIBLE_DEVICES") == 0);
-  is_usage("calibrate measure --backend abacus -o m.json", "cpu and cuda; not \"abacus\"");
+  is_usage("calibrate measure --backend abacus -o m.json",
+           "--backend: expected one of cpu, cuda, found abacus");
 }
 
 TEST_CASE("an expectation that is met ends with exit code 0") {

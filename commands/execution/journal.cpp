@@ -1,5 +1,5 @@
 // Replaces the file at once by a draft, so that a reader never finds half of one.
-#include "commands/journal.hpp"
+#include "commands/execution/journal.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Prints and writes an execution.
-#include "commands/executed.hpp"
+#include "commands/execution/executed.hpp"
 
 #include <fmt/format.h>
 

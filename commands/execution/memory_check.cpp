@@ -1,5 +1,5 @@
 // Adds up arenas, which are where ranks compute, and what the check keeps on the host.
-#include "commands/memory_check.hpp"
+#include "commands/execution/memory_check.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "base/input_error.hpp"
 #include "base/quantity_text.hpp"
-#include "commands/free_memory.hpp"
+#include "commands/execution/free_memory.hpp"
 #include "execute/gpu/gpu_engine.hpp"
 #include "execute/memory_need.hpp"
 

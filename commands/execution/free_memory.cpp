@@ -1,5 +1,5 @@
 // Sums up what the ranks of each machine need, and compares it with its free memory.
-#include "commands/free_memory.hpp"
+#include "commands/execution/free_memory.hpp"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/quantity.hpp"
 #include "commands/arguments.hpp"
-#include "commands/device_choice.hpp"
+#include "commands/execution/device_choice.hpp"
 #include "execute/agreement.hpp"
 #include "study/run.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "base/json_writer.hpp"
 #include "base/quantity.hpp"
-#include "commands/device_choice.hpp"
+#include "commands/execution/device_choice.hpp"
 #include "execute/agreement.hpp"
 #include "execute/trial.hpp"
 #include "program/program.hpp"

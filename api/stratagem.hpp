@@ -1,0 +1,89 @@
+// What other programs call: questions and answers as JSON, as the command line reads and writes
+// them. The library that is installed has this header alone.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#if defined(__GNUC__)
+#define STRATAGEM_EXPORT __attribute__((visibility("default")))
+#else
+#define STRATAGEM_EXPORT
+#endif
+
+namespace stratagem::api {
+
+/// What a user's input can do wrong; what() is one line: file, JSON path, what was expected, what
+/// was found.
+class STRATAGEM_EXPORT Error : public std::runtime_error {
+ public:
+  Error(const std::string& line, std::string path, std::string expected, std::string found);
+  ~Error() override;
+
+  std::string path;  ///< JSON pointer; "": the whole input
+  std::string expected;
+  std::string found;
+};
+
+/// A scenario: JSON (docs/reference/scenario.md). Names of profiles, stacks, servers and plans are
+/// sought in `folder`, then in the library.
+struct Scenario {
+  std::string text;
+  std::string folder = ".";
+};
+
+/// How runs are changed and simulated; each as the option of `stratagem simulate` of that name.
+struct Asked {
+  std::vector<std::string> set = {};   ///< "tensor=4"
+  std::vector<std::string> grid = {};  ///< "tensor=1,2,4"
+  std::string run = {};                ///< this one alone
+  bool remedies = false;               ///< changes with which runs fit that do not
+  bool why = false;                    ///< what twice as much of each thing would change
+  bool exact = false;
+  bool unfolded = false;
+  int jobs = 0;  ///< runs at once; 0: as many as there are processors
+};
+
+/// Predicts time and memory of every run. Returns what `simulate --json` writes
+/// (scenarios/schema/report.schema.json). All functions throw Error; all may be called from several
+/// threads.
+STRATAGEM_EXPORT std::string simulate(const Scenario& scenario, const Asked& asked = {});
+
+/// The same as a page of HTML with tables and pictures, as `simulate --report` writes it.
+STRATAGEM_EXPORT std::string simulated_page(const Scenario& scenario, const Asked& asked = {});
+
+/// As the options of `stratagem search`.
+struct Sought {
+  std::string least = "time";  ///< time, cost or memory
+  int best = 10;
+  bool why = false;
+  std::string store = {};  ///< SQLite file; "": none
+  int jobs = 0;
+};
+
+/// The best plans of a scenario's space. `plans` is a scenario with them, for simulate(); `json` is
+/// what `search --json` writes (search_report.schema.json).
+struct Found {
+  std::string json;
+  std::string plans;  ///< "" where no plan fits
+};
+STRATAGEM_EXPORT Found search(const Scenario& scenario, const Sought& sought = {});
+
+/// A scenario from files of other programs (docs/guide/import.md), of which later ones count more:
+/// {"scenario": {...}, "assumed": [...], "left_out": [...], "no_matter": [...]}. `format` "": as
+/// each file looks.
+STRATAGEM_EXPORT std::string import_files(const std::vector<std::string>& files,
+                                          const std::vector<std::string>& set = {},
+                                          const std::string& format = "");
+
+/// Names that a scenario may have, of "profiles", "stacks", "models", "clusters", "schedules",
+/// "precisions" or "optimizers".
+STRATAGEM_EXPORT std::vector<std::string> names(const std::string& what);
+
+/// Takes profiles, stacks, nodes and plans from a folder, as `--library` does.
+STRATAGEM_EXPORT void use_library(const std::string& folder);
+
+STRATAGEM_EXPORT std::string version();
+
+}  // namespace stratagem::api

@@ -1,0 +1,63 @@
+// Completion for zsh, with what each option is for.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "commands/arguments.hpp"
+#include "commands/shells/completion.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+/// Within single quotes and the brackets of a specification.
+std::string zsh_text(const std::string& text) {
+  std::string result;
+  for (const char one : text) {
+    if (one == '\'')
+      result += "'\\''";
+    else if (one == '[' || one == ']' || one == ':' || one == '\\')
+      result += std::string("\\") + one;
+    else
+      result += one == '\n' ? ' ' : one;
+  }
+  return result;
+}
+
+std::string action(const Options::Option& option) {
+  return option.words.empty() ? "_files" : fmt::format("({})", fmt::join(option.words, " "));
+}
+
+std::string specification(const Options& options, const Options::Option& option) {
+  const std::string name = option.long_name();
+  if (options.is_positional(name)) {
+    const bool several = option.kind == Options::Kind::texts;
+    return fmt::format("'{}:{}:{}'", several ? "*" : "", name, action(option));
+  }
+  if (option.kind == Options::Kind::flag)
+    return fmt::format("'--{}[{}]'", name, zsh_text(option.help));
+  return fmt::format("'*--{}=[{}]:value:{}'", name, zsh_text(option.help), action(option));
+}
+
+}  // namespace
+
+std::string zsh_completion(const std::vector<Command>& commands) {
+  std::string text =
+      "#compdef stratagem\n# zsh completion of stratagem, written by `stratagem completion zsh`\n"
+      "local -a commands\ncommands=(\n";
+  for (const Command& command : commands)
+    text += fmt::format("  '{}:{}'\n", command.name, zsh_text(command.summary));
+  text +=
+      ")\nif (( CURRENT == 2 )); then\n  _describe command commands\n"
+      "  _arguments '--help[all commands]' '--version[of the program]' "
+      "'--library[profiles, stacks, nodes and plans]:folder:_files -/'\n  return\nfi\n"
+      "shift words\n(( CURRENT-- ))\ncase ${words[1]} in\n";
+  for (const Command& command : commands) {
+    const Options options = command.options();
+    text += fmt::format("  {}) _arguments '--help[this command]'", command.name);
+    for (const Options::Option& option : options.all())
+      text += " \\\n    " + specification(options, option);
+    text += " ;;\n";
+  }
+  return text + "esac\n";
+}
+
+}  // namespace stratagem::commands

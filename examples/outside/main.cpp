@@ -1,0 +1,25 @@
+// Asks for one run's prediction and prints the report; then what a mistake is answered with.
+#include <iostream>
+#include <stratagem/stratagem.hpp>
+
+namespace {
+
+constexpr const char* question = R"({
+  "question": "How fast is Llama 3 8B on eight H100?",
+  "runs": [{ "name": "fsdp",
+    "model": { "preset": "llama-3-8b" }, "cluster": { "preset": "dgx-h100", "gpus": 8 },
+    "profile": "h100-sxm5", "stack": "llm-foundry",
+    "training": { "global_batch": 8, "micro_batch": 1, "precision": "bf16", "optimizer": "adam" },
+    "strategy": { "data": 8, "zero": 3, "recompute": "full" } }] })";
+
+}  // namespace
+
+int main() {
+  using namespace stratagem;
+  std::cout << api::simulate({.text = question});
+  try {
+    api::simulate({.text = question}, {.set = {"tensor=three"}});
+  } catch (const api::Error& error) {
+    std::cerr << error.what() << " [" << error.path << "]\n";
+  }
+}

@@ -1,0 +1,14 @@
+"""What a user's input can do wrong."""
+
+
+class Error(ValueError):
+    """Input that cannot be understood, or whose parts do not go together.
+
+    str(error) is one line: where, what was expected, what was found.
+    """
+
+    def __init__(self, line, path="", expected="", found=""):
+        super().__init__(line)
+        self.path = path  # JSON pointer; "": the whole input
+        self.expected = expected
+        self.found = found

@@ -1,0 +1,41 @@
+// All that a scenario asks: its runs, what would change them, and its workflows.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "study/results.hpp"
+#include "study/scenario.hpp"
+#include "study/simulate.hpp"
+#include "study/workflow/outcome.hpp"
+
+namespace stratagem::study {
+
+/// What is wanted beside figures.
+struct Wanted {
+  bool remedies = false;  ///< of runs that do not fit
+  bool gains = false;     ///< of runs that fit
+  int threads = 1;
+  SimulateOptions options = {};  ///< of workflows, and of runs unless `options_of` is set
+  std::function<SimulateOptions(const Run&)> options_of = {};
+  /// Is shown each run before its program and timeline go; from several threads.
+  std::function<void(std::size_t, const Simulated&)> show = {};
+};
+
+struct Answers {
+  std::vector<Result> results;
+  std::vector<WorkflowOutcome> workflows;
+  /// Results without runs that only generations use: none of their passes is what such a run says.
+  std::vector<Result> of_runs;
+};
+
+/// Simulates runs and workflows. `workflows` are the scenario's, or none.
+Answers answer(const Scenario& scenario, const std::vector<Workflow>& workflows,
+               const Wanted& wanted);
+
+/// Leaves the run of this name, or, with `varied`, the variants that a grid made of it. Returns
+/// whether there is one; else all runs stay.
+bool keep_alone(Scenario& scenario, const std::string& name, bool varied);
+
+}  // namespace stratagem::study
