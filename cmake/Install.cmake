@@ -25,6 +25,14 @@ endforeach()
 add_custom_command(OUTPUT "${CMAKE_BINARY_DIR}/completions/stratagem.1"
   COMMAND stratagem man > "${CMAKE_BINARY_DIR}/completions/stratagem.1" DEPENDS stratagem ${printed})
 add_custom_target(completions ALL DEPENDS "${CMAKE_BINARY_DIR}/completions/stratagem.1" ${printed})
+# All that is installed.
+add_custom_target(all_installed DEPENDS completions stratagem stratagem_shared)
+if(TARGET stratagem_mpi)
+  add_dependencies(all_installed stratagem_mpi)
+endif()
+if(TARGET stratagem_python)
+  add_dependencies(all_installed stratagem_python)
+endif()
 set(completions "${CMAKE_BINARY_DIR}/completions")
 install(FILES "${completions}/bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
   RENAME stratagem)

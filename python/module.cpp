@@ -10,7 +10,7 @@ namespace py = pybind11;
 using namespace stratagem;
 
 /// An error with the place and what was expected there, as stratagem.Error has them.
-void throw_in_python(std::exception_ptr thrown) {
+void throw_in_python(std::exception_ptr thrown) {  // NOLINT: pybind11's form
   try {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const api::Error& error) {

@@ -136,7 +136,7 @@ class Writer {
     et::AttributeProto& processor = *node.add_attr();
     processor.set_name("is_cpu_op");
     processor.set_bool_val(kernel.kind == cost::KernelKind::host_optimizer);
-    add(node, "num_ops", kernel.flops.value);
+    add(node, "num_ops", std::llround(kernel.flops.value));
     add_bytes(node, "tensor_size", kernel.traffic);
     put(node, i, et::COMP_NODE);
   }
@@ -151,7 +151,7 @@ class Writer {
     }
     const int group = device_.groups[collective.group];
     if (group < 0) return put(node, i, et::COMP_NODE);  // of one rank
-    add(node, "comm_size", collective.payload.value);
+    add(node, "comm_size", std::llround(collective.payload.value));
     const std::vector<int>& ranks = program_.communicators[group].ranks;
     if (collective.kind == cost::CollectiveKind::send)
       return write_message(node, i, group, ranks[0], ranks[1]);
