@@ -42,7 +42,7 @@ int threads(int jobs) {
 }
 
 JsonReader reader_of(const Scenario& scenario) {
-  return JsonReader::from_text(scenario.text, scenario.folder + "/scenario");
+  return JsonReader::from_text(scenario.text, scenario.folder + "/" + scenario.name);
 }
 
 std::vector<study::KeyValues> changes_of(const std::vector<std::string>& set,

@@ -27,13 +27,15 @@ class STRATAGEM_EXPORT Error : public std::runtime_error {
 };
 
 /// A scenario: JSON (docs/reference/scenario.md). Names of profiles, stacks, servers and plans are
-/// sought in `folder`, then in the library.
+/// sought in `folder`, then in the library. `name` is what errors call it.
 struct Scenario {
   std::string text;
   std::string folder = ".";
+  std::string name = "scenario";
 };
 
-/// How runs are changed and simulated; each as the option of `stratagem simulate` of that name.
+/// How runs are changed and simulated. Members are options of `stratagem simulate`; remedies are
+/// sought only where they are asked for.
 struct Asked {
   std::vector<std::string> set = {};   ///< "tensor=4"
   std::vector<std::string> grid = {};  ///< "tensor=1,2,4"
@@ -46,8 +48,8 @@ struct Asked {
 };
 
 /// Predicts time and memory of every run. Returns what `simulate --json` writes
-/// (scenarios/schema/report.schema.json). All functions throw Error; all may be called from several
-/// threads.
+/// (scenarios/schema/report.schema.json). All functions throw Error. All may be called from several
+/// threads but use_library, which comes before the others.
 STRATAGEM_EXPORT std::string simulate(const Scenario& scenario, const Asked& asked = {});
 
 /// The same as a page of HTML with tables and pictures, as `simulate --report` writes it.
@@ -55,7 +57,7 @@ STRATAGEM_EXPORT std::string simulated_page(const Scenario& scenario, const Aske
 
 /// As the options of `stratagem search`.
 struct Sought {
-  std::string least = "time";  ///< time, cost or memory
+  std::string least = "time";  ///< --for: time, cost or memory
   int best = 10;
   bool why = false;
   std::string store = {};  ///< SQLite file; "": none

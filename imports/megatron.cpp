@@ -27,7 +27,10 @@ constexpr std::string_view no_matter[] = {"*ckpt*",
                                           "adam-beta*",
                                           "adam-eps",
                                           "async-save",
-                                          "data-*",
+                                          "data-path",
+                                          "data-cache-path",
+                                          "data-args-path",
+                                          "data-parallel-random-init",
                                           "dataloader-type",
                                           "decoupled-*",
                                           "distributed-backend",
@@ -129,6 +132,29 @@ std::string narrow_precision(Said& words, Settings& settings) {
   return "fp8";
 }
 
+/// `--data-parallel-sharding-strategy` of Megatron's own FSDP; is it a stage of ZeRO?
+bool reads_shards(Said& words, Settings& settings) {
+  const std::map<std::string, int> stages = {
+      {"optim", 1}, {"optim_grads", 2}, {"optim_grads_params", 3}};
+  const auto what = words.take("data-parallel-sharding-strategy");
+  if (!what || *what == "no_shard") return false;
+  const auto stage = stages.find(*what);
+  if (stage != stages.end())
+    settings.strategy.set("zero", stage->second);
+  else
+    settings.left_out.push_back(
+        {words.as_written("data-parallel-sharding-strategy " + *what), "not known here"});
+  return stage != stages.end();
+}
+
+/// How what is not recomputed would be.
+void tell_unused(Said& words, Settings& settings) {
+  for (const char* unused : {"recompute-method", "recompute-num-layers", "recompute-modules"}) {
+    if (const auto value = words.take(unused))
+      settings.no_matter.push_back(words.as_written(fmt::format("{} {}", unused, *value)));
+  }
+}
+
 class Megatron {
  public:
   Megatron(const std::string& program, Said words)
@@ -171,10 +197,11 @@ class Megatron {
   /// With bf16 gradients are added up and reduced in fp32 unless they are told to be in bf16.
   void read_precision() {
     const bool bf16 = words_.flag("bf16"), fp16 = words_.flag("fp16");
+    const bool fp32 = words_.flag("fp32");
     const bool sums = words_.flag("accumulate-allreduce-grads-in-fp32");
     const bool short_sums = words_.flag("grad-reduce-in-bf16");
     const std::string narrow = narrow_precision(words_, settings_);
-    if (!whole_ && !bf16 && !fp16 && narrow.empty()) return;
+    if (!whole_ && !bf16 && !fp16 && !fp32 && narrow.empty()) return;
     const std::string type = !narrow.empty() ? narrow : bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     const bool wide = type != "fp32" && !short_sums && (type != "fp16" || sums);
     settings_.training.set("precision", wide ? type + "-fp32-gradients" : type);
@@ -290,10 +317,18 @@ class Megatron {
     const bool selective = words_.flag("recompute-activations");
     const std::string granularity =
         words_.take("recompute-granularity").value_or(selective ? "selective" : "");
+    if (granularity == "selective") return read_modules();
+    if (granularity == "full") return read_full_recomputation();
+    if (!granularity.empty() && granularity != "none")
+      leave_out("recompute-granularity " + granularity, "full, selective or none is known");
+    tell_unused(words_, settings_);
+  }
+
+  void read_full_recomputation() {
     const std::string method = words_.take("recompute-method").value_or("uniform");
     const int layers = words_.number("recompute-num-layers").value_or(1);
-    if (granularity == "selective") read_modules();
-    if (granularity != "full") return;
+    if (method != "block" && method != "uniform")
+      leave_out("recompute-method " + method, "block or uniform is known, uniform stands in");
     if (method == "block") {
       settings_.strategy.set("recompute",
                              Json::object().set("layers", layers).set("method", "block"));
@@ -343,6 +378,7 @@ class Megatron {
   }
 
   void read_data_parallelism() {
+    if (reads_shards(words_, settings_)) return;
     const bool sharded = words_.flag("use-distributed-optimizer");
     const bool ahead = words_.flag("overlap-param-gather");
     const auto copies = words_.number("num-distributed-optimizer-instances");

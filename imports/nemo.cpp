@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <regex>
 
-#include "base/json_reader.hpp"
 #include "base/pattern.hpp"
 #include "imports/documents.hpp"
 #include "imports/format.hpp"
@@ -69,9 +69,9 @@ constexpr Missing missing[] = {
     {"*.grad_div_ar_fusion", "gradients are not divided by a kernel of their own"},
     {"*p2p_comm", "the stack says how messages are sent"},
     {"*.megatron_amp_O2", "weights are in 16 bits, and once more in fp32"},
-    {"*.defer_embedding_wgrad_compute", "gradients of the table are computed in their turn"},
-    {"*.wgrad_deferral_limit", "gradients of the table are computed in their turn"},
-    {"*.transformer_block_type", "norms come before what they are for"},
+    {"*.defer_embedding_wgrad_compute", "the embedding's weight gradient is not deferred"},
+    {"*.wgrad_deferral_limit", "the embedding's weight gradient is not deferred"},
+    {"*.transformer_block_type", "only layers with norms before them are there"},
     {"peft.*", "say it as \"lora\" of the model"},
     {"comm_overlap.*", "a stack says what overlaps, such as megatron-core-te-overlap"},
 };
@@ -146,10 +146,14 @@ constexpr std::string_view of_megatron[] = {"model.*", "train.*", "ddp.*", "opti
 
 /// Elements of a list of words; a list of numbers, one argument of Megatron-LM's, stays together.
 std::vector<std::string> words_of(const std::string& value) {
-  if (!value.starts_with("[\"")) return {value};
-  std::vector<std::string> words;
-  for (const JsonReader& one : JsonReader::from_text(value, "list").elements())
-    words.push_back(one.text());
+  if (!value.starts_with("[") || !value.ends_with("]")) return {value};
+  std::vector<std::string> words(1);
+  for (const char one : value.substr(1, value.size() - 2)) {
+    if (one == ',')
+      words.emplace_back();
+    else if (one != '"' && one != '\'' && one != ' ')
+      words.back() += one;
+  }
   const auto is_number = [](const std::string& word) {
     return std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
   };
@@ -163,19 +167,41 @@ std::string as_argument(const std::string& name) {
   return argument;
 }
 
-/// "bf16_with_fp8_current_scaling_mixed" and NeMo's "bf16-mixed", 16 and "32-true".
-void read_precision(const std::string& recipe, const std::string& text, Said& arguments) {
-  const auto has = [&](std::string_view part) { return recipe.find(part) != std::string::npos; };
-  if (has("bf16")) arguments.add("bf16", {}, text);
-  if (!has("bf16") && has("16")) arguments.add("fp16", {}, text);
-  if (has("nvfp4")) arguments.add("fp4-format", {"e2m1"}, text);
-  if (!has("fp8") && !has("mxfp8")) return;
+/// Recipes of Bridge's mixed_precision (megatron/bridge/training/mixed_precision.py) and NeMo's trainer:
+/// what is before "_mixed", and how linear layers in 8 bits are scaled.
+struct Recipe {
+  std::string_view name;
+  std::string_view type;
+  std::string_view scaling;  ///< "": in 16 or 32 bits
+};
+constexpr Recipe recipes[] = {{"bf16", "bf16", ""},
+                              {"fp16", "fp16", ""},
+                              {"16", "fp16", ""},
+                              {"32", "fp32", ""},
+                              {"bf16_with_fp8_delayed_scaling", "bf16", "delayed"},
+                              {"fp16_with_fp8_delayed_scaling", "fp16", "delayed"},
+                              {"bf16_with_fp8_current_scaling", "bf16", "tensorwise"},
+                              {"fp16_with_fp8_current_scaling", "fp16", "tensorwise"},
+                              {"nemotron_h_bf16_with_fp8_current_scaling", "bf16", "tensorwise"},
+                              {"nanov2_bf16_with_fp8_current_scaling", "bf16", "blockwise"},
+                              {"bf16_with_fp8_subchannel_scaling", "bf16", "blockwise"},
+                              {"fp16_with_fp8_subchannel_scaling", "fp16", "blockwise"},
+                              {"bf16_with_mxfp8", "bf16", "mxfp8"},
+                              {"fp16_with_mxfp8", "fp16", "mxfp8"},
+                              {"bf16_with_nvfp4", "bf16", "nvfp4"}};
+
+/// A recipe that is not known becomes an argument that nothing reads, so that it is told.
+void read_precision(std::string name, const std::string& text, Said& arguments) {
+  std::ranges::replace(name, '-', '_');
+  for (const std::string_view end : {"_mixed", "_true"})
+    if (name.ends_with(end)) name.resize(name.size() - end.size());
+  const auto* const recipe = std::ranges::find(recipes, name, &Recipe::name);
+  if (recipe == std::end(recipes)) return arguments.add("mixed-precision", {name}, text);
+  arguments.add(std::string(recipe->type), {}, text);
+  if (recipe->scaling == "nvfp4") return arguments.add("fp4-format", {"e2m1"}, text);
+  if (recipe->scaling.empty()) return;
   arguments.add("fp8-format", {"hybrid"}, text);
-  const char* scaling = has("mxfp8")        ? "mxfp8"
-                        : has("current")    ? "tensorwise"
-                        : has("subchannel") ? "blockwise"
-                                            : "delayed";
-  arguments.add("fp8-recipe", {scaling}, text);
+  arguments.add("fp8-recipe", {std::string(recipe->scaling)}, text);
 }
 
 /// Reads what is said otherwise than in one argument.
@@ -201,7 +227,13 @@ class Translator {
       add("group-query-attention", "", "model.num_query_groups", *groups);
       add("num-query-groups", *groups, "model.num_query_groups", *groups);
     }
-    for (const Said::Value& one : said_.left()) translate(one);
+    // A precision as an object goes over what the other sections say, wherever it stands.
+    const auto of_precision = [](const Said::Value& one) {
+      return one.name.starts_with("mixed_precision.");
+    };
+    std::vector<Said::Value> left = said_.left();
+    std::ranges::stable_partition(left, std::not_fn(of_precision));
+    for (const Said::Value& one : left) translate(one);
   }
 
  private:
@@ -258,7 +290,7 @@ class Translator {
   static bool is_of_megatron(const std::string& name) {
     const auto fits = [&](std::string_view pattern) { return matches(name, pattern); };
     return (name.find('.') == std::string::npos || std::ranges::any_of(of_megatron, fits)) &&
-           std::ranges::none_of(no_matter, fits) && std::ranges::none_of(off, fits) &&
+           std::ranges::none_of(no_matter, fits) &&
            std::ranges::none_of(missing, fits, &Missing::pattern);
   }
 
@@ -277,11 +309,20 @@ void read_modes(Said& said, Settings& settings) {
   }
 }
 
+/// Of data, what acts.
+void tell_packing(Said& said, Settings& settings) {
+  for (const Said::Value& one : said.left()) {
+    if (!matches(one.name, "*pack*") || one.text.ends_with("false")) continue;
+    said.take(one.name);
+    settings.left_out.push_back(
+        {one.text, "samples fill the whole length, and each token attends to all before it"});
+  }
+}
+
 bool is_command(const std::string& text) {
-  static const std::regex command(
-      R"(--(recipe|model)[ =]\S+[\s\S]*--(nodes|gpus[-_]per[-_]node)\b)");
-  static const std::regex other(R"(--(nodes|gpus[-_]per[-_]node)\b[\s\S]*--(recipe|model)[ =]\S+)");
-  return std::regex_search(text, command) || std::regex_search(text, other);
+  const Said words = Said::arguments(text);
+  return (words.has("recipe") || words.has("model")) &&
+         (words.has("nodes") || words.has("gpus-per-node"));
 }
 
 /// "-tp 8" as "--tensor_model_parallel_size 8" (scripts/training/run_recipe.py).
@@ -327,6 +368,7 @@ Settings read(const std::string& text, const std::string& file) {
   Translator(said, arguments).read();
   Settings settings = read_megatron("gpt", std::move(arguments));
   read_modes(said, settings);
+  tell_packing(said, settings);
   sort_left(said, no_matter, missing, settings);
   return settings;
 }

@@ -18,8 +18,13 @@ namespace {
 /// Without comments and what continues a line; quotes, brackets of arrays and ends of commands part
 /// words as blanks do.
 std::string plain(const std::string& text) {
-  static const std::regex comment(R"((^|\s)#[^\n]*)");
-  std::string result = std::regex_replace(text, comment, "$1");
+  std::string result;
+  bool in_comment = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool begins = at == 0 || std::isspace(static_cast<unsigned char>(text[at - 1])) != 0;
+    in_comment = text[at] != '\n' && (in_comment || (text[at] == '#' && begins));
+    if (!in_comment) result += text[at];
+  }
   for (std::size_t at = 0; (at = result.find("\\\n", at)) != std::string::npos;)
     result.replace(at, 2, "  ");
   for (char& one : result) {
@@ -39,6 +44,7 @@ std::map<std::string, std::string> variables_of(const std::string& text) {
 
 /// "$TP" and "${TP}" by what they were set to; "${TP:-8}" by the default. Others stay.
 std::string replaced(const std::string& word, const std::map<std::string, std::string>& values) {
+  if (word.find('$') == std::string::npos) return word;
   static const std::regex use(R"(\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+)))");
   std::string result;
   auto from = word.begin();
@@ -120,12 +126,15 @@ Said Said::arguments(const std::string& text) {
 }
 
 Said Said::overrides(const std::string& text) {
-  static const std::regex override(R"(\+{0,2}([A-Za-z_][\w.]*)=(\S+))");
+  const auto named = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
   Said result;
   for (const std::string& word : words_of(plain(text))) {
-    std::smatch match;
-    if (std::regex_match(word, match, override) && match[2] != "null")
-      result.add(match[1], {match[2]}, word);
+    const std::size_t from = word.find_first_not_of('+');
+    const std::size_t equals = word.find('=');
+    if (from == std::string::npos || equals == std::string::npos || equals <= from) continue;
+    const std::string name = word.substr(from, equals - from), value = word.substr(equals + 1);
+    if (std::ranges::all_of(name, named) && !value.empty() && value != "null")
+      result.add(name, {value}, word);
   }
   return result;
 }

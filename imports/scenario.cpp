@@ -121,6 +121,14 @@ bool says(const Settings& settings, const std::string& key) {
       objects, [&](Json Settings::*object) { return reader_of(settings.*object).has(key); });
 }
 
+/// What a later file assumes does not go over what an earlier one says.
+void keep_said(const Settings& earlier, const std::string& key, Settings& all) {
+  for (Json Settings::*object : objects) {
+    const JsonReader said = reader_of(earlier.*object);
+    if (said.has(key)) (all.*object).set(key, copy_of(said.at(key)));
+  }
+}
+
 /// Where files say no network, but perhaps the length of its samples, a preset that is set stands
 /// below what they say.
 Json model_of(const Settings& settings, std::vector<study::KeyValues>& changes) {
@@ -138,12 +146,15 @@ Json model_of(const Settings& settings, std::vector<study::KeyValues>& changes) 
 Settings merged(const std::vector<Settings>& files) {
   Settings all;
   for (const Settings& one : files) {
+    const Settings known = all;
     for (Json Settings::*object : objects) all.*object = over(one.*object, all.*object);
     std::erase_if(all.assumed, [&](const Note& note) { return says(one, note.what); });
+    for (const Note& note : one.assumed) keep_said(known, note.what, all);
     if (!one.stacks.empty()) all.stacks = one.stacks;
     if (one.accumulation) all.accumulation = one.accumulation;
     all.left_out.insert(all.left_out.end(), one.left_out.begin(), one.left_out.end());
-    all.assumed.insert(all.assumed.end(), one.assumed.begin(), one.assumed.end());
+    for (const Note& note : one.assumed)
+      if (!says(known, note.what)) all.assumed.push_back(note);
     all.no_matter.insert(all.no_matter.end(), one.no_matter.begin(), one.no_matter.end());
   }
   return all;

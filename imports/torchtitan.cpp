@@ -1,5 +1,5 @@
 // torchtitan's TOML (torchtitan/config/job_config.py, until its configurations became Python in
-// February of 2026), and the same names before that.
+// February of 2026). Names that older files have are told as not known.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,8 @@ constexpr Missing missing[] = {
     {"parallelism.enable_async_tensor_parallel",
      "collectives of tensor ranks run beside nothing here"},
     {"parallelism.disable_loss_parallel", "tensor ranks divide the loss"},
-    {"parallelism.context_parallel_load_balancer", "a causal mask is shared evenly"},
+    {"parallelism.context_parallel_load_balancer",
+     "context ranks have equal shares of a causal mask"},
     {"parallelism.expert_parallel_comm_backend", "all-to-alls send each copy of a token"},
     {"parallelism.module_fqns_per_model_part", "say it as \"layers_per_stage\""},
     {"parallelism.pipeline_parallel_split_points", "say it as \"layers_per_stage\""},
@@ -137,39 +138,61 @@ class Torchtitan {
     Json& strategy = settings_.strategy;
     const int tensor = degree("tensor_parallel_degree"),
               context = degree("context_parallel_degree");
+    tensor_ = tensor;
     pipeline_ = degree("pipeline_parallel_degree");
     strategy.set("tensor", tensor).set("pipeline", pipeline_);
     if (tensor > 1) strategy.set("sequence_parallel", true);
     if (context > 1) strategy.set("context", context);
     const std::string rotates = word("parallelism.context_parallel_rotate_method", "allgather");
     if (context > 1 && rotates == "alltoall") strategy.set("context_exchange", "ring");
-    if (const int experts = degree("expert_parallel_degree"); experts > 1)
-      strategy.set("expert", experts);
-    if (const int own = degree("expert_tensor_parallel_degree"); own > 1 && own != tensor)
-      leave_out(fmt::format("parallelism.expert_tensor_parallel_degree: {}", own),
-                "tensor ranks divide experts as they divide MLPs");
-    read_shards();
+    read_experts(tensor);
+    read_shards(tensor, context);
   }
 
-  void read_shards() {
+  /// With one tensor rank for each expert, tensor ranks divide the experts themselves.
+  void read_experts(int tensor) {
+    const int experts = degree("expert_parallel_degree");
+    const int own = degree("expert_tensor_parallel_degree");
+    if (experts == 1) return;
+    const bool together = own == 1 && tensor > 1;
+    settings_.strategy.set("expert", together ? std::max(1, experts / tensor) : experts);
+    if (own > 1 && own != tensor)
+      leave_out(fmt::format("parallelism.expert_tensor_parallel_degree: {}", own),
+                "tensor ranks divide experts as they divide MLPs, or have them whole");
+    if (!together) return;
+    Json divided = Json::object();
+    for (const char* part : {"gate_up", "swiglu", "down", "combine"})
+      divided.set(std::string("layers.*.mlp.") + part, "expert");
+    settings_.strategy.set("operators", divided);
+  }
+
+  /// Ranks that divide tokens divide weights, too. In a pipeline weights by default stay whole from
+  /// the first forward pass to the last backward pass, and gradients are reduced behind that: as in
+  /// ZeRO 1.
+  void read_shards(int tensor, int context) {
     const int replicas = degree("data_parallel_replicate_degree");
     const int shards = said_.number("parallelism.data_parallel_shard_degree", -1).value_or(-1);
     if (shards > 0) settings_.strategy.set("data", replicas * shards);
-    if (shards == 1) {
+    divides_weights_ = shards != 1 || context > 1;
+    if (!divides_weights_) {
       settings_.strategy.set("overlap_gradients", true).set("bucket", "25 MiB");
       settings_.assumed.push_back({"bucket 25 MiB", "PyTorch's DistributedDataParallel's"});
+      if (replicas > 1 && (tensor > 1 || pipeline_ > 1))
+        leave_out("parallelism.data_parallel_shard_degree: 1",
+                  "torchtitan refuses replicas of a model that tensor or pipeline ranks divide");
       return;
     }
-    Json zero = Json::object().set("stage", 3);
-    if (replicas > 1 && shards > 0) zero.set("ranks", shards);
-    if (replicas > 1 && shards < 0)
-      leave_out(fmt::format("parallelism.data_parallel_replicate_degree: {}", replicas),
-                "how many ranks keep a copy is not said; say it as \"zero\": {\"stage\": 3, "
-                "\"ranks\": N}");
-    // By default weights stay whole between passes where a pipeline would gather them many times.
     const std::string reshards = word("parallelism.fsdp_reshard_after_forward", "default");
-    if (reshards == "never" || (reshards == "default" && pipeline_ > 1))
-      zero.set("reshard_after_forward", false);
+    const bool whole = pipeline_ > 1 && reshards != "always";
+    Json zero = Json::object().set("stage", whole ? 1 : 3);
+    if (whole)
+      settings_.assumed.push_back({"zero 1", "weights stay whole over an iteration's passes"});
+    if (replicas > 1 && shards > 0 && context == 1) zero.set("ranks", shards);
+    if (replicas > 1 && (shards < 0 || context > 1))
+      leave_out(fmt::format("parallelism.data_parallel_replicate_degree: {}", replicas),
+                "how many ranks keep a copy together: say it as \"zero\": {\"stage\": 3, "
+                "\"ranks\": N}");
+    if (!whole && reshards == "never") zero.set("reshard_after_forward", false);
     settings_.strategy.set("zero", zero);
     if (said_.flag("training.enable_cpu_offload")) settings_.strategy.set("offload", "parameters");
   }
@@ -183,10 +206,17 @@ class Torchtitan {
     const int micro = pipeline_ > 1 ? cut : local;
     settings_.training.set("micro_batch", micro);
     const int global = said_.number("training.global_batch_size", -1).value_or(-1);
-    if (global > 0)
-      settings_.training.set("global_batch", global);
-    else
+    if (pipeline_ > 1 && local % micro != 0)
+      leave_out(fmt::format("{}: {}", name, local), "torchtitan wants a multiple of micro-batches");
+    if (global <= 0) {
       settings_.accumulation = std::max(1, local / micro);
+      return;
+    }
+    settings_.training.set("global_batch", global);
+    if (pipeline_ > 1)
+      leave_out(fmt::format("{}: {}", name, local),
+                "each of it is a pipeline of its own there; here all micro-batches of the batch "
+                "pass through one");
   }
 
   /// FSDP keeps shards in fp32, gathers copies in bf16 and reduces gradients in fp32.
@@ -198,13 +228,15 @@ class Torchtitan {
     const bool fp8 = converters.find("float8") != std::string::npos;
     const bool mx = converters.find("mx") != std::string::npos;
     const std::string type = mx ? "mxfp8" : fp8 ? "fp8-current" : "bf16";
-    const bool wide = computed == "float32" && held == "float32";
+    // Without shards products are in 16 bits on one axis alone (maybe_enable_amp).
+    const bool mixed = divides_weights_ || (tensor_ == 1 && pipeline_ == 1);
+    const bool wide = held == "float32" && (computed == "float32" || !mixed);
     settings_.training.set("precision", wide                   ? "fp32"
                                         : reduced == "float32" ? type + "-fp32-gradients"
                                                                : type);
-    if (held == "bfloat16")
-      leave_out("training.dtype: bfloat16", "weights are held once more in fp32, for the steps");
-    else if (!wide)
+    if (held != "float32")
+      leave_out("training.dtype: " + held, "weights are held once more in fp32, for the steps");
+    else if (!wide && divides_weights_)
       leave_out(
           "training.dtype: float32",
           "shards of weights are held in bf16 beside those in fp32: 2 bytes more a parameter");
@@ -224,8 +256,10 @@ class Torchtitan {
     const int last =
         said_.number("parallelism.pipeline_parallel_last_stage_less_layers", 0).value_or(1);
     const auto each = said_.number("parallelism.pipeline_parallel_layers_per_stage");
-    said_.take("parallelism.pipeline_parallel_expert_parallel_overlap");
-    if (pipeline_ == 1) return;
+    if (pipeline_ == 1) {
+      said_.take("parallelism.pipeline_parallel_expert_parallel_overlap");
+      return;
+    }
     const auto known = schedules.find(lower(named));
     if (known == schedules.end())
       leave_out("parallelism.pipeline_parallel_schedule: " + named, "1F1B stands in");
@@ -234,8 +268,15 @@ class Torchtitan {
     const int counted = layers_ + first + last;
     const int stages = each ? (counted + *each - 1) / *each : pipeline_ * schedule.chunks;
     const int chunks = std::max(1, stages / pipeline_);
+    if (each && (stages % pipeline_ != 0 || (chunks > 1 && schedule.chunks == 1)))
+      leave_out(fmt::format("parallelism.pipeline_parallel_layers_per_stage: {}", *each),
+                fmt::format("torchtitan refuses {} stages with this schedule", stages));
     if (schedule.ours == "interleaved") settings_.strategy.set("chunks", chunks);
-    if (layers_ > 0) deal_out(counted, pipeline_ * chunks, first, last);
+    if (layers_ == 0)
+      leave_out("parallelism.pipeline_parallel_layers_per_stage",
+                "how many layers there are is not known: say them as \"layers_per_stage\"");
+    else
+      deal_out(counted, pipeline_ * (schedule.chunks == 1 ? 1 : chunks), first, last);
   }
 
   /// The first stages have a layer more where it does not come out even.
@@ -251,15 +292,18 @@ class Torchtitan {
   void read_recomputation() {
     const std::string mode = word("activation_checkpoint.mode", "selective");
     const std::string option = word("activation_checkpoint.selective_ac_option", "2");
-    const bool counts =
-        std::ranges::all_of(option, [](unsigned char c) { return std::isdigit(c); });
+    const std::string named = fmt::format("activation_checkpoint.mode: {} ({})", mode, option);
+    if (mode == "none") return;
     if (mode == "full" || (mode == "selective" && option == "1"))
       settings_.strategy.set("recompute", "full");
-    else if (mode == "selective" && counts && !option.empty() && layers_ > 0)
-      recompute_every(std::stoi(option));
-    else if (mode != "none")
-      leave_out(fmt::format("activation_checkpoint.mode: {} ({})", mode, option),
-                "no key says which results of single operators are kept: all are");
+    else if (mode != "selective" && mode != "memory_budget")
+      leave_out("activation_checkpoint.mode: " + mode, "none, full or selective is known");
+    else if (mode == "memory_budget" || option == "op")
+      leave_out(named, "no key says which results of single operators are kept: all are");
+    else if (layers_ == 0)
+      leave_out(named, "how many layers there are is not known: say it as \"recompute\"");
+    else
+      recompute_every(said_.number("activation_checkpoint.selective_ac_option").value_or(2));
   }
 
   /// Layers every - 1, 2 every - 1, ... run again.
@@ -273,7 +317,8 @@ class Torchtitan {
   Said said_;
   Settings settings_;
   int layers_ = 0;  ///< 0: not known
-  int pipeline_ = 1;
+  int tensor_ = 1, pipeline_ = 1;
+  bool divides_weights_ = true;
 };
 
 bool is_torchtitan(const std::string& text) {

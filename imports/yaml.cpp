@@ -2,7 +2,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <map>
 #include <regex>
 
@@ -86,10 +86,13 @@ class References {
   const Values& values_;
 };
 
-/// Words that YAML has for true and false, as JSON writes them.
-std::string plain(const std::string& value) {
-  if (value == "True" || value == "TRUE") return "true";
-  if (value == "False" || value == "FALSE") return "false";
+/// Words that YAML 1.1 has for true and false, as JSON writes them.
+std::string plain(const YAML::Node& node, const std::string& value) {
+  if (node.Tag() == "!") return value;  // quoted: text
+  std::string lower = value;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (lower == "true" || lower == "yes" || lower == "on") return "true";
+  if (lower == "false" || lower == "no" || lower == "off") return "false";
   return value;
 }
 
@@ -98,7 +101,7 @@ Json json_of(const YAML::Node& node, const std::string& name, const References& 
     const std::size_t last = name.rfind('.');
     const std::string section = last == std::string::npos ? "" : name.substr(0, last);
     const std::string value = references.resolved(node.Scalar(), section);
-    return value == "???" ? Json() : Json(plain(value));
+    return value == "???" ? Json() : Json(plain(node, value));
   }
   if (node.IsSequence()) {
     Json list = Json::array();

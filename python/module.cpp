@@ -26,7 +26,8 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception_translator(&throw_in_python);
   const auto without_lock = py::call_guard<py::gil_scoped_release>();
   py::class_<api::Scenario>(module, "Scenario")
-      .def(py::init<std::string, std::string>(), py::arg("text"), py::arg("folder"));
+      .def(py::init<std::string, std::string, std::string>(), py::arg("text"), py::arg("folder"),
+           py::arg("name"));
   py::class_<api::Asked>(module, "Asked")
       .def(py::init<>())
       .def_readwrite("set", &api::Asked::set)

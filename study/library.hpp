@@ -11,8 +11,8 @@ namespace stratagem::study {
 
 /// The folder with `profiles/`, `stacks/`, `nodes/` and `plans/` for scenarios that have none of
 /// that name beside them: what use_library() was given; else the environment's STRATAGEM_LIBRARY;
-/// else `share/stratagem` of the installed program or library; else `scenarios/` of the sources that
-/// it was built from. Throws InputError where the first of these is no folder.
+/// else `share/stratagem` of the installed program or library; else `scenarios/` of the sources
+/// that it was built from. Throws InputError where the first of these is no folder.
 std::filesystem::path library();
 
 /// Throws InputError if there is no such folder.

@@ -28,21 +28,26 @@ def _scenario(scenario, folder):
         except OSError as error:
             raise Error(f"{path}: expected a file that can be read, found {error.strerror}",
                         "", "a file that can be read", str(error.strerror)) from None
-        return _core.Scenario(text, folder or os.path.dirname(path) or ".")
-    return _core.Scenario(json.dumps(scenario), folder or ".")
+        return _core.Scenario(text, folder or os.path.dirname(path) or ".", os.path.basename(path))
+    return _core.Scenario(json.dumps(scenario), folder or ".", "scenario")
 
 
 def _words(values, several):
     """{"tensor": 4} as ["tensor=4"]; lists of such words are taken as they are."""
     if values is None:
         return []
+    if isinstance(values, str):
+        return [values]
     if not isinstance(values, dict):
         return list(values)
 
     def word(value):
         return value if isinstance(value, str) else json.dumps(value)
 
-    return [f"{key}=" + (",".join(map(word, value)) if several else word(value))
+    def words(value):
+        return ",".join(map(word, value)) if isinstance(value, (list, tuple)) else word(value)
+
+    return [f"{key}=" + (words(value) if several else word(value))
             for key, value in values.items()]
 
 

@@ -151,8 +151,10 @@ class Writer {
     }
     const int group = device_.groups[collective.group];
     if (group < 0) return put(node, i, et::COMP_NODE);  // of one rank
-    add(node, "comm_size", std::llround(collective.payload.value));
     const std::vector<int>& ranks = program_.communicators[group].ranks;
+    const bool gathers = collective.kind == cost::CollectiveKind::all_gather;
+    const double parts = gathers ? static_cast<double>(ranks.size()) : 1;
+    add(node, "comm_size", std::llround(collective.payload.value / parts));
     if (collective.kind == cost::CollectiveKind::send)
       return write_message(node, i, group, ranks[0], ranks[1]);
     if (passes_on(collective.kind)) return write_ring(node, i, group, ranks);

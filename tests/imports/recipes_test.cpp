@@ -140,7 +140,7 @@ TEST_CASE("torchtitan's Llama 3 70B: FSDP, tensor ranks with divided sequences, 
   // 80 layers, embedding and head on 4 stages: 20.5 each, of which the first two have 21.
   const JsonReader stages = strategy("parallelism.pipeline_parallel_degree", "2");
   CHECK(stages.at("layers_per_stage").dump() == "[40,40]");
-  CHECK_FALSE(stages.at("zero").at("reshard_after_forward").boolean());
+  CHECK(stages.at("zero").dump() == R"({"stage":1})");
   const JsonReader deep = strategy("parallelism.pipeline_parallel_degree",
                                    "4\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
                                    "pipeline_parallel_layers_per_stage = 7");
@@ -150,6 +150,65 @@ TEST_CASE("torchtitan's Llama 3 70B: FSDP, tensor ranks with divided sequences, 
   const JsonReader every = strategy("activation_checkpoint.mode", "\"selective\"");
   CHECK(every.at("recompute").at("operators").elements().size() == 40);
   CHECK(every.at("recompute").at("operators").elements().front().text() == "layers.1.*");
+}
+
+TEST_CASE("context ranks divide weights, too, and experts may have a rank each") {
+  const std::string text = read_file(folder + "torchtitan_llama3_70b.toml");
+  const std::string context = with_value(text, "parallelism.context_parallel_degree", "2");
+  const JsonReader alone =
+      run_of({with_value(context, "parallelism.data_parallel_shard_degree", "1")}, {"gpus=16"})
+          .at("strategy");
+  CHECK(alone.at("zero").at("stage").whole_number() == 3);
+  const JsonReader experts =
+      run_of(
+          {with_value(text, "parallelism.tensor_parallel_degree", "4\nexpert_parallel_degree = 8")},
+          {"gpus=16"})
+          .at("strategy");
+  CHECK(experts.at("expert").whole_number() == 2);
+  CHECK(experts.at("operators").at("layers.*.mlp.down").text() == "expert");
+  const Settings replicas =
+      read(with_value(with_value(text, "parallelism.data_parallel_shard_degree", "1"),
+                      "parallelism.data_parallel_replicate_degree", "2"));
+  CHECK(told(replicas).contains("parallelism.data_parallel_shard_degree: 1"));
+  CHECK(replicas.training.text().find("\"fp32\"") != std::string::npos);
+}
+
+TEST_CASE("what is not known of a recipe is told, and false is false in all of YAML's words") {
+  const std::string text = read_file(folder + "nemo_llama3_70b.yaml");
+  const auto listed = [&](const std::string& name, const std::string& value) {
+    return told(read(with_value(text, name, value)));
+  };
+  CHECK(listed("trainer.precision", "bf17").contains("trainer.precision: bf17"));
+  CHECK(listed("model.activations_checkpoint_granularity", "selectve")
+            .contains("model.activations_checkpoint_granularity: selectve"));
+  CHECK_FALSE(run_of({with_value(text, "model.sequence_parallel", "off")})
+                  .at("strategy")
+                  .has("sequence_parallel"));
+  // A number of layers of recomputation that is not asked for says nothing.
+  CHECK_FALSE(run_of({with_value(text, "model.activations_checkpoint_num_layers", "0")})
+                  .at("strategy")
+                  .has("recompute"));
+  const std::string command = "train.sh --nodes 1 --gpus-per-node 8 --recipe x ";
+  const auto strategy = [&](const std::string& more) {
+    return run_of({command + more}, {"model.preset=llama-3-8b"}).at("strategy");
+  };
+  CHECK(strategy("ddp.data_parallel_sharding_strategy=optim_grads").at("zero").whole_number() == 2);
+  CHECK(strategy("model.recompute_granularity=selective 'model.recompute_modules=[core_attn]'")
+            .at("recompute")
+            .text() == "selective");
+  CHECK(told(read(command + "dataset.enable_offline_packing=true"))
+            .contains("dataset.enable_offline_packing=true"));
+  // As long as it may be.
+  CHECK_FALSE(read(command + std::string(1'000'000, 'x')).left_out.empty());
+}
+
+TEST_CASE("what a later file assumes does not go over what an earlier one says") {
+  const JsonReader run =
+      run_of({read_file(folder + "bridge_llama32_1b.yaml") + "\nmixed_precision: bf16_mixed\n",
+              read_file(folder + "llama_3_70b.json")},
+             {"gpus=8"});
+  CHECK(run.at("model").at("sequence").whole_number() == 4096);
+  CHECK(run.at("training").at("precision").text() == "bf16-fp32-gradients");
 }
 
 TEST_CASE("what FSDP cuts for the pipeline is micro-batches of a data rank's batch") {

@@ -59,6 +59,19 @@ def test_grids_records_and_tables():
     assert all(not isinstance(value, (dict, list)) for row in rows for value in row.values())
     assert report._repr_html_().count("<tr>") == 4
     assert stratagem.simulate(SMALL, grid=["micro_batch=1,2"], run="one, micro_batch 2").runs
+    assert len(stratagem.simulate(SMALL, grid={"precision": "fp16", "micro_batch": 2}).runs) == 1
+    assert stratagem.simulate(SMALL, set="micro_batch=2").records()[0][
+        "resolved.training.micro_batch"] == 2
+
+
+def test_what_is_asked_for_is_answered():
+    wide = changed(model={"family": "gpt", "layers": 12, "hidden": 4096, "heads": 32,
+                          "sequence": 128, "vocabulary": 1024})
+    assert stratagem.simulate(wide, remedies=True, jobs=1).runs["one"]["remedies"]
+    assert "remedies" not in stratagem.simulate(wide).runs["one"]
+    assert "iteration_time_with_twice_s" in stratagem.simulate(SMALL, why=True).runs["one"]
+    plain = stratagem.simulate(SMALL).json
+    assert stratagem.simulate(SMALL, exact=True, unfolded=True).json["runs"] == plain["runs"]
 
 
 def test_frames_of_pandas():
@@ -75,11 +88,15 @@ def test_pictures_are_pages_that_need_no_other(tmp_path):
     assert picture._repr_html_().startswith("<iframe srcdoc=")
 
 
-def test_mistakes_say_where_and_what_to_write():
+def test_mistakes_say_where_and_what_to_write(tmp_path):
     with pytest.raises(stratagem.Error) as raised:
         stratagem.simulate(changed(stack="megatron-2091"))
     assert raised.value.path == "/runs/0/stack"
     assert "megatron-2019" in str(raised.value)
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(changed(bogus=1)))
+    with pytest.raises(stratagem.Error, match="mine.json: /runs/0/bogus"):
+        stratagem.simulate(file)
     with pytest.raises(stratagem.Error, match="the name of a run"):
         stratagem.simulate(SMALL, run="two")
     with pytest.raises(stratagem.Error, match="expected a file"):
