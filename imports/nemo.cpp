@@ -167,7 +167,7 @@ std::string as_argument(const std::string& name) {
   return argument;
 }
 
-/// Recipes of Bridge's mixed_precision (megatron/bridge/training/mixed_precision.py) and NeMo's trainer:
+/// Recipes of Bridge (megatron/bridge/training/mixed_precision.py) and of NeMo's trainer:
 /// what is before "_mixed", and how linear layers in 8 bits are scaled.
 struct Recipe {
   std::string_view name;
@@ -232,7 +232,7 @@ class Translator {
       return one.name.starts_with("mixed_precision.");
     };
     std::vector<Said::Value> left = said_.left();
-    std::ranges::stable_partition(left, std::not_fn(of_precision));
+    std::stable_partition(left.begin(), left.end(), std::not_fn(of_precision));
     for (const Said::Value& one : left) translate(one);
   }
 
