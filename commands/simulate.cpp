@@ -95,7 +95,7 @@ Options simulate_options() {
   options.text("report", "write a page with tables and pictures as one HTML file");
   options.text("trace", "write a Perfetto trace of one run");
   options.text("chakra",
-               "write Chakra execution traces of one run into that folder, a file a rank");
+               "write Chakra execution traces of one run into this folder, one file for each rank");
   options.text("program", "write the lowered program of one run as text");
   options.flag("expanded",
                "with --program: write the programs of all runs into that folder, a file each, and "
@@ -130,14 +130,13 @@ Options simulate_options() {
 void add_execution_traces(const study::Run& run, const study::Simulated& simulated,
                           const std::string& folder, std::vector<Output>& outputs) {
   constexpr int most = 1024;
-  const int ranks = run.gpus;
-  if (ranks > most)
-    throw InputError("--chakra", "", fmt::format("at most {} ranks", most), std::to_string(ranks));
+  if (run.gpus > most)
+    throw InputError("--chakra", "", fmt::format("at most {} ranks", most),
+                     std::to_string(run.gpus));
   const std::string prefix = (std::filesystem::path(folder) / "run").string();
-  for (int rank = 0; rank < ranks; ++rank) {
-    outputs.push_back({fmt::format("{}.{}.et", prefix, rank),
-                       report::execution_trace(simulated.program, simulated.timeline, rank)});
-  }
+  int rank = 0;
+  for (std::string& trace : report::execution_traces(simulated.program, simulated.timeline))
+    outputs.push_back({fmt::format("{}.{}.et", prefix, rank++), std::move(trace)});
   outputs.push_back(
       {prefix + ".groups.json", report::communicator_groups(simulated.program).text(2) + "\n"});
 }

@@ -107,7 +107,7 @@ const std::map<std::string, std::vector<const char*>> operators_of_modules = {
     {"layernorm", {"layers.*.input_norm", "layers.*.mlp_norm"}},
     {"moe_act", {"layers.*.mlp.swiglu"}}};
 
-/// What `--fp8-recipe` and `--fp4-format` are here.
+/// Recipes of `--fp8-recipe` as our precisions.
 const std::map<std::string, std::string> narrow_precisions = {{"delayed", "fp8"},
                                                               {"tensorwise", "fp8-current"},
                                                               {"blockwise", "fp8-blocks"},
@@ -118,7 +118,7 @@ bool says_network(const Said& words) {
   return (words.has("num-layers") || words.has("encoder-num-layers")) && words.has("hidden-size");
 }
 
-/// Of linear layers in fewer than 16 bits; "" where they are not.
+/// The precision of linear layers in 8 or 4 bits; "" where they have more.
 std::string narrow_precision(Said& words, Settings& settings) {
   const auto fp8 = words.take("fp8-format");
   const auto fp4 = words.take("fp4-format");
@@ -132,8 +132,9 @@ std::string narrow_precision(Said& words, Settings& settings) {
   return "fp8";
 }
 
-/// `--data-parallel-sharding-strategy` of Megatron's own FSDP; is it a stage of ZeRO?
-bool reads_shards(Said& words, Settings& settings) {
+/// Sets the stage of ZeRO that `--data-parallel-sharding-strategy` of Megatron's own FSDP means.
+/// Returns whether there is one.
+bool set_sharding(Said& words, Settings& settings) {
   const std::map<std::string, int> stages = {
       {"optim", 1}, {"optim_grads", 2}, {"optim_grads_params", 3}};
   const auto what = words.take("data-parallel-sharding-strategy");
@@ -147,8 +148,8 @@ bool reads_shards(Said& words, Settings& settings) {
   return stage != stages.end();
 }
 
-/// How what is not recomputed would be.
-void tell_unused(Said& words, Settings& settings) {
+/// Settings of a recomputation that is not asked for do not matter.
+void skip_recomputation(Said& words, Settings& settings) {
   for (const char* unused : {"recompute-method", "recompute-num-layers", "recompute-modules"}) {
     if (const auto value = words.take(unused))
       settings.no_matter.push_back(words.as_written(fmt::format("{} {}", unused, *value)));
@@ -321,7 +322,7 @@ class Megatron {
     if (granularity == "full") return read_full_recomputation();
     if (!granularity.empty() && granularity != "none")
       leave_out("recompute-granularity " + granularity, "full, selective or none is known");
-    tell_unused(words_, settings_);
+    skip_recomputation(words_, settings_);
   }
 
   void read_full_recomputation() {
@@ -378,7 +379,7 @@ class Megatron {
   }
 
   void read_data_parallelism() {
-    if (reads_shards(words_, settings_)) return;
+    if (set_sharding(words_, settings_)) return;
     const bool sharded = words_.flag("use-distributed-optimizer");
     const bool ahead = words_.flag("overlap-param-gather");
     const auto copies = words_.number("num-distributed-optimizer-instances");

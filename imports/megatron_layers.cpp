@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <regex>
 #include <string>
 #include <vector>
+
+#include "imports/experts.hpp"
 
 namespace stratagem::imports {
 namespace {
@@ -130,22 +131,14 @@ void read_mixtures(Said& words, Settings& settings) {
   }
 }
 
-/// With one tensor rank for each expert, tensor ranks divide the experts themselves.
 void read_expert_tensor_ranks(const LayerKind& kind, Said& words, Settings& settings) {
-  const auto own = words.number("expert-tensor-parallel-size"),
-             tensor = words.number("tensor-model-parallel-size");
-  if (!own || *own == tensor.value_or(1)) return;
-  if (*own > 1)
-    return leave_out(words, settings, fmt::format("expert-tensor-parallel-size {}", *own),
-                     "tensor ranks divide experts as they divide MLPs, or have them whole");
-  Json divided = Json::object();
-  const std::array plain = {"fc1", "*elu", "fc2", "combine"},
-                   gated = {"gate_up", "swiglu", "down", "combine"};
-  for (const char* part : kind.gated ? gated : plain)
-    divided.set("layers.*.mlp." + std::string(part), "expert");
-  settings.strategy.set("operators", divided);
-  if (const auto ranks = words.number("expert-model-parallel-size"); ranks && *ranks % *tensor == 0)
-    settings.strategy.set("expert", *ranks / *tensor);
+  const int tensor = words.number("tensor-model-parallel-size").value_or(1);
+  const int own = words.number("expert-tensor-parallel-size").value_or(tensor);
+  const int ranks = words.number("expert-model-parallel-size").value_or(1);
+  if (own == tensor) return;
+  if (own == 1) return share_out_experts(kind.gated, ranks, tensor, settings);
+  leave_out(words, settings, fmt::format("expert-tensor-parallel-size {}", own),
+            "tensor ranks divide experts as they divide MLPs, or have them whole");
 }
 
 /// All of them together are one MLP, of so many times an expert's width.

@@ -45,14 +45,14 @@ constexpr std::string_view no_matter[] = {
     "pretrained-checkpoint", "dataset", "account", "partition", "container-image", "time", "mount",
     "env", "experiment-name", "step-func", "srun-arg", "gres", "dry-run", "detach"};
 
+constexpr std::string_view is_code =
+    "a recipe is Python: give the config.json of its model, too, and for its plan what a run of it "
+    "writes to logger.save_config_filepath";
+
 /// What has no argument of Megatron-LM's.
 constexpr Missing missing[] = {
-    {"recipe",
-     "a recipe is Python: give the config.json of its model, too, and for its plan what a "
-     "run of it writes to logger.save_config_filepath"},
-    {"model",
-     "a recipe is Python: give the config.json of its model, too, and for its plan what a "
-     "run of it writes to logger.save_config_filepath"},
+    {"recipe", is_code},
+    {"model", is_code},
     {"mode", "say it as \"lora\" of the model, unless all of it is trained"},
     {"trainer.gradient_clip_val", "the stack says whether gradients are clipped"},
     {"optimizer.clip_grad", "the stack says whether gradients are clipped"},
@@ -76,7 +76,7 @@ constexpr Missing missing[] = {
     {"comm_overlap.*", "a stack says what overlaps, such as megatron-core-te-overlap"},
 };
 
-/// What is not asked for where it is false.
+/// Features that are off by default: false asks for nothing.
 constexpr std::string_view off[] = {"*.headscale",
                                     "*.openai_gelu",
                                     "*.fp32_residual_connection",
@@ -204,7 +204,7 @@ void read_precision(std::string name, const std::string& text, Said& arguments) 
   arguments.add("fp8-recipe", {std::string(recipe->scaling)}, text);
 }
 
-/// Reads what is said otherwise than in one argument.
+/// Turns settings into arguments of Megatron-LM.
 class Translator {
  public:
   Translator(Said& said, Said& arguments) : said_(said), arguments_(arguments) {}
@@ -298,8 +298,8 @@ class Translator {
   Said& arguments_;
 };
 
-/// What is the default where it has this value.
-void read_modes(Said& said, Settings& settings) {
+/// Settings that ask for nothing more than the default do not matter.
+void skip_defaults(Said& said, Settings& settings) {
   for (const Said::Value& one : said.left()) {
     const bool trains_all = one.text == "--mode pretrain" || one.text == "--mode sft";
     if (is_off(one) || trains_all) {
@@ -309,7 +309,7 @@ void read_modes(Said& said, Settings& settings) {
   }
 }
 
-/// Of data, what acts.
+/// Packing is a setting of the data, and acts on time.
 void tell_packing(Said& said, Settings& settings) {
   for (const Said::Value& one : said.left()) {
     if (!matches(one.name, "*pack*") || one.text.ends_with("false")) continue;
@@ -367,7 +367,7 @@ Settings read(const std::string& text, const std::string& file) {
   Said arguments;
   Translator(said, arguments).read();
   Settings settings = read_megatron("gpt", std::move(arguments));
-  read_modes(said, settings);
+  skip_defaults(said, settings);
   tell_packing(said, settings);
   sort_left(said, no_matter, missing, settings);
   return settings;

@@ -129,8 +129,8 @@ void keep_said(const Settings& earlier, const std::string& key, Settings& all) {
   }
 }
 
-/// Where files say no network, but perhaps the length of its samples, a preset that is set stands
-/// below what they say.
+/// The model that files say. Where they name none, the preset that was set fills in what they leave
+/// open: they may say the length of samples.
 Json model_of(const Settings& settings, std::vector<study::KeyValues>& changes) {
   const std::vector<std::string> preset = {"model", "preset"};
   const auto set = std::ranges::find(changes, preset, &study::KeyValues::path);

@@ -1,5 +1,5 @@
 // torchtitan's TOML (torchtitan/config/job_config.py, until its configurations became Python in
-// February of 2026). Names that older files have are told as not known.
+// February of 2026). Of older names the batch's is read; others are told as not known.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "base/json_reader.hpp"
 #include "imports/documents.hpp"
+#include "imports/experts.hpp"
 #include "imports/format.hpp"
 #include "imports/said.hpp"
 #include "imports/sort.hpp"
@@ -121,7 +122,7 @@ class Torchtitan {
       std::string names;
       for (const auto& [one, preset] : flavors) names += (names.empty() ? "" : ", ") + one;
       leave_out(fmt::format("model.flavor: {} {}", name, flavor),
-                "its sizes are in torchtitan's code, of which these are known: " + names +
+                "sizes are in torchtitan's code; known are those of " + names +
                     "; for another give its config.json, or --set model.preset=NAME");
     } else {
       settings_.model.set("preset", known->second);
@@ -132,8 +133,7 @@ class Torchtitan {
     said_.copy("training.seq_len", settings_.model, "sequence");
   }
 
-  /// Ranks of FSDP are data ranks, those of replicas among them; with one of them all of a model is
-  /// on each. Norms and residuals are divided as the tensors are.
+  /// Wherever tensor ranks divide a layer, they divide the tokens of its norms and residual sums.
   void read_degrees() {
     Json& strategy = settings_.strategy;
     const int tensor = degree("tensor_parallel_degree"),
@@ -149,21 +149,15 @@ class Torchtitan {
     read_shards(tensor, context);
   }
 
-  /// With one tensor rank for each expert, tensor ranks divide the experts themselves.
   void read_experts(int tensor) {
-    const int experts = degree("expert_parallel_degree");
+    const int ranks = degree("expert_parallel_degree");
     const int own = degree("expert_tensor_parallel_degree");
-    if (experts == 1) return;
-    const bool together = own == 1 && tensor > 1;
-    settings_.strategy.set("expert", together ? std::max(1, experts / tensor) : experts);
-    if (own > 1 && own != tensor)
+    if (ranks == 1) return;
+    settings_.strategy.set("expert", ranks);
+    if (own == 1 && tensor > 1) return share_out_experts(true, ranks, tensor, settings_);
+    if (own != tensor)
       leave_out(fmt::format("parallelism.expert_tensor_parallel_degree: {}", own),
                 "tensor ranks divide experts as they divide MLPs, or have them whole");
-    if (!together) return;
-    Json divided = Json::object();
-    for (const char* part : {"gate_up", "swiglu", "down", "combine"})
-      divided.set(std::string("layers.*.mlp.") + part, "expert");
-    settings_.strategy.set("operators", divided);
   }
 
   /// Ranks that divide tokens divide weights, too. In a pipeline weights by default stay whole from

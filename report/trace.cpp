@@ -8,6 +8,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_writer.hpp"
+#include "report/measured_round.hpp"
 #include "sim/metrics.hpp"
 #include "study/simulate.hpp"
 
@@ -57,22 +58,6 @@ class Writer {
     first_ = false;
   }
 
-  /// The round whose tasks are shown: the one in which the measured iteration ends.
-  [[nodiscard]] std::size_t round() const { return timeline_.measured_iteration() + timeline_.lag; }
-
-  [[nodiscard]] const std::vector<sim::Instant>& begins_of(const sim::ActorTimes& times) const {
-    return times.begins[round()];
-  }
-
-  /// When the first task of any device begins.
-  [[nodiscard]] sim::Instant first_begin() const {
-    sim::Instant first = sim::never;
-    for (const sim::ActorTimes& times : timeline_.times) {
-      for (const sim::Instant begin : begins_of(times)) first = std::min(first, begin);
-    }
-    return first;
-  }
-
   void name_process(std::size_t id, const char* what, int first, int count) {
     const std::string name = count == 1
                                  ? fmt::format("{} {}", what, first)
@@ -98,8 +83,8 @@ class Writer {
   void write_tasks(std::size_t a) {
     const sim::FlatTasks& tasks = timeline_.tasks[timeline_.actors[a].sequence];
     const program::Sequence& sequence = program_.sequences[timeline_.actors[a].sequence];
-    const std::vector<sim::Instant>& begins = begins_of(timeline_.times[a]);
-    const std::vector<sim::Instant>& ends = timeline_.times[a].ends[round()];
+    const std::vector<sim::Instant>& begins = timeline_.times[a].begins[round_];
+    const std::vector<sim::Instant>& ends = timeline_.times[a].ends[round_];
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const program::Block& block = program_.blocks[tasks[i].block];
       const program::Task& task = block.tasks[tasks[i].task];
@@ -137,7 +122,8 @@ class Writer {
 
   const program::Program& program_;
   const sim::Timeline& timeline_;
-  sim::Instant zero_ = first_begin();
+  std::size_t round_ = measured_round(timeline_);
+  sim::Instant zero_ = first_begin(timeline_);
   std::string text_;
   bool first_ = true;
 };

@@ -26,7 +26,8 @@ struct Wanted {
 struct Answers {
   std::vector<Result> results;
   std::vector<WorkflowOutcome> workflows;
-  /// Results without runs that only generations use: none of their passes is what such a run says.
+  /// Results of runs that train or score. A run that only a workflow's generation uses has no
+  /// iteration of its own to report.
   std::vector<Result> of_runs;
 };
 

@@ -1,4 +1,4 @@
-// Completion for bash. What has neither options nor words is a file, which bash completes itself.
+// Completion for bash. An option without words expects a file, which bash completes by itself.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

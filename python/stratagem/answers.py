@@ -43,7 +43,7 @@ class Run(Mapping):
         return f"<Run {self['name']!r}: {self['status']}" + (f", {time:.4g} s>" if time else ">")
 
 
-# Figures that a run which was refused lacks.
+# Figures that a run may lack: it was refused, or nothing is its baseline.
 FIGURES = ("iteration_time", "makespan", "samples_per_s", "tokens_per_s", "model_tflops_per_gpu",
            "hardware_tflops_per_gpu", "mfu", "hfu", "scaling_efficiency", "speedup",
            "bubble_fraction", "exposed_communication", "peak_memory", "peak_used", "fits", "gpus")

@@ -9,6 +9,7 @@
 
 #include "base/input_error.hpp"
 #include "report/chakra/execution_trace.pb.h"
+#include "report/measured_round.hpp"
 
 namespace stratagem::report {
 namespace {
@@ -46,8 +47,10 @@ int type_of(cost::CollectiveKind kind) {
       return broadcast;
     case cost::CollectiveKind::all_to_all:
       return all_to_all;
-    default:
+    case cost::CollectiveKind::reduce_scatter:
       return reduce_scatter;
+    default:
+      throw BrokenPromise("messages and copies are nodes of other types");
   }
 }
 
@@ -57,9 +60,12 @@ bool passes_on(cost::CollectiveKind kind) {
 
 class Writer {
  public:
-  Writer(const program::Program& program, const sim::Timeline& timeline, int device)
+  /// `zero` is when the iteration begins on any device.
+  Writer(const program::Program& program, const sim::Timeline& timeline, sim::Instant zero,
+         int device)
       : program_(program),
         timeline_(timeline),
+        zero_(zero),
         device_(program.devices[device]),
         rank_(device),
         actor_(timeline.actor_of[device]),
@@ -98,13 +104,12 @@ class Writer {
     last_in_queue_[flat.queue] = nodes_[i];
   }
 
-  /// Relative to when the iteration begins on any device.
   void set_times(et::Node& node, std::size_t i) const {
-    const std::size_t round = timeline_.measured_iteration() + timeline_.lag;
+    const std::size_t round = measured_round(timeline_);
     const sim::ActorTimes& times = timeline_.times[actor_];
     const sim::Ticks duration = times.ends[round][i] - times.begins[round][i];
     node.set_start_time_micros(
-        static_cast<std::uint64_t>((times.begins[round][i] - first_begin_).count / 1'000'000));
+        static_cast<std::uint64_t>((times.begins[round][i] - zero_).count / 1'000'000));
     node.set_duration_micros(static_cast<std::uint64_t>((duration.count + 500'000) / 1'000'000));
     add(node, "duration_ps", duration.count);
   }
@@ -193,22 +198,14 @@ class Writer {
     return known->second;
   }
 
-  [[nodiscard]] sim::Instant first_begin() const {
-    sim::Instant first = sim::never;
-    const std::size_t round = timeline_.measured_iteration() + timeline_.lag;
-    for (const sim::ActorTimes& times : timeline_.times)
-      for (const sim::Instant begin : times.begins[round]) first = std::min(first, begin);
-    return first;
-  }
-
   const program::Program& program_;
   const sim::Timeline& timeline_;
+  sim::Instant zero_;
   const program::Device& device_;
   int rank_;
   int actor_;
   const program::Sequence& sequence_;
   const sim::FlatTasks& tasks_;
-  sim::Instant first_begin_ = first_begin();
   std::string bytes_;
   std::uint64_t next_ = 0;
   std::vector<std::vector<std::uint64_t>> nodes_;          ///< by task
@@ -219,10 +216,14 @@ class Writer {
 
 }  // namespace
 
-std::string execution_trace(const program::Program& program, const sim::Timeline& timeline,
-                            int device) {
+std::vector<std::string> execution_traces(const program::Program& program,
+                                          const sim::Timeline& timeline) {
   expects(timeline.left_out.empty(), "an execution trace has all turns of all loops");
-  return Writer(program, timeline, device).write();
+  const sim::Instant zero = first_begin(timeline);
+  std::vector<std::string> traces;
+  for (std::size_t device = 0; device < program.devices.size(); ++device)
+    traces.push_back(Writer(program, timeline, zero, static_cast<int>(device)).write());
+  return traces;
 }
 
 Json communicator_groups(const program::Program& program) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json_writer.hpp"
 #include "program/program.hpp"
@@ -9,7 +10,7 @@
 
 namespace stratagem::report {
 
-/// One iteration of a device: its metadata, then a node for each task, each message behind its
+/// One iteration of each device: metadata, then a node for each task, each message behind its
 /// length, as Chakra's feeder reads a file NAME.RANK.et.
 ///   kernels             COMP_NODE: num_ops (FLOPs), tensor_size (bytes of memory traffic)
 ///   collectives         COMM_COLL_NODE: comm_type, comm_size (bytes that a rank puts in), pg_name
@@ -20,8 +21,8 @@ namespace stratagem::report {
 /// Durations and begins are the predicted ones, in whole microseconds; `duration_ps` has them in
 /// full. Leaves out the host's launch times and waits, and all buffers. Expects a timeline with all
 /// turns (Repeats::simulated).
-std::string execution_trace(const program::Program& program, const sim::Timeline& timeline,
-                            int device);
+std::vector<std::string> execution_traces(const program::Program& program,
+                                          const sim::Timeline& timeline);
 
 /// The ranks of every group by its number, as ASTRA-sim's --comm-group-configuration:
 /// {"1": [0, 1], ...}.

@@ -30,6 +30,13 @@ std::vector<std::string> options_of(const std::string& command) {
   return all;
 }
 
+/// From a beginning, which must be there, to the next end of its kind.
+std::string part(const std::string& text, const std::string& beginning, const std::string& end) {
+  const std::size_t from = text.find(beginning);
+  REQUIRE(from != std::string::npos);
+  return text.substr(from, text.find(end, from + beginning.size()) - from);
+}
+
 /// What bash would offer where a line's last word is completed.
 std::string completed(const std::string& words) {
   const TemporaryFolder folder;
@@ -64,14 +71,16 @@ TEST_CASE("every option of every command is completed, and is on the page of the
     CHECK_THAT(page, ContainsSubstring("\n.SS " + command + "\n"));
     const std::vector<std::string> line = matched(bash, "\n    " + command + "\\) (.*)");
     REQUIRE(line.size() == 1);
+    const std::string of_zsh = part(zsh, "\n  " + command + ") _arguments", ";;");
+    const std::string of_page = part(page, "\n.SS " + command + "\n", "\n.SS ");
     for (const std::string& option : options_of(command)) {
       CAPTURE(option);
-      CHECK_THAT(zsh + fish, ContainsSubstring(option.substr(2)));
-      CHECK_THAT(page, ContainsSubstring("\\fB" + option + "\\fR"));
-      const std::string name = option.substr(2);
-      const bool named = line.front().find(option) != std::string::npos;
-      const bool positional = page.find("\\fI" + name) != std::string::npos;
-      CHECK((named || positional));
+      CHECK_THAT(of_page, ContainsSubstring("\n\\fB" + option + "\\fR"));
+      CHECK_THAT(line.front() + " ",
+                 ContainsSubstring(option + " ") || ContainsSubstring(option + "\""));
+      CHECK_THAT(of_zsh, ContainsSubstring(option + "[") || ContainsSubstring(option + "=["));
+      CHECK_THAT(fish, ContainsSubstring("__fish_seen_subcommand_from " + command + "' -l " +
+                                         option.substr(2) + " "));
     }
   }
 }

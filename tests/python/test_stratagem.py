@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import stratagem
+from stratagem.answers import FIGURES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ["STRATAGEM_EXECUTABLE"]
@@ -47,6 +48,8 @@ def test_figures_are_attributes_without_their_units():
     assert run.iteration_time == run["iteration_time_s"] > 0
     assert run.peak_used == run["peak_used_bytes"]
     assert math.isclose(run.samples_per_s, 8 / run.iteration_time)
+    compared = stratagem.simulate({**SMALL, "baseline": "one"}).runs["one"]
+    assert all(getattr(compared, name) is not None for name in FIGURES)
     with pytest.raises(AttributeError, match="iteration_time_s"):
         run.speed
 
