@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 
+#include "base/gzip.hpp"
 #include "base/input_error.hpp"
 
 namespace stratagem {
@@ -42,7 +44,11 @@ std::string read_file(const std::string& file) {
     text.append(piece, 0, static_cast<std::size_t>(stream.gcount()));
     if (text.size() > most) refuse_size(file);
   }
-  return text;
+  if (!is_gzipped(text)) return text;
+  std::optional<std::string> unpacked = unzipped(text, most);
+  if (!unpacked) refuse(file, "a file of gzip that is broken");
+  if (unpacked->size() > most) refuse_size(file);
+  return std::move(*unpacked);
 }
 
 }  // namespace stratagem

@@ -14,8 +14,8 @@ void finish_standard_output();
 
 /// Writes a draft, "<file>.part", and then replaces the file by it. If that fails, as on a full
 /// disk, the old file stays as it was. A link stays a link, and its target is replaced. Standard
-/// output, pipes and devices are written directly. Throws InputError with the file and the system's
-/// reason.
+/// output, pipes and devices are written directly. A file whose name ends in ".gz" is packed as
+/// gzip does. Throws InputError with the file and the system's reason.
 void write_file(const std::string& file, const std::string& text);
 
 }  // namespace stratagem

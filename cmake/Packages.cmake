@@ -9,6 +9,7 @@ find_package(pugixml 1.13 REQUIRED)
 find_package(SQLite3 3.34 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
 find_package(Protobuf 3.21 REQUIRED)
+find_package(ZLIB 1.2 REQUIRED)
 
 # Headers only; Debian's CMake file links the library that it also builds.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)

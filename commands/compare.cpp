@@ -6,8 +6,8 @@
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/outputs.hpp"
-#include "report/comparison.hpp"
 #include "report/executed_plans.hpp"
+#include "report/traces/comparison.hpp"
 
 namespace stratagem::commands {
 namespace {

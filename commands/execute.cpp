@@ -39,7 +39,7 @@
 #include "kernels/stolen_time.hpp"
 #include "lowering/lower.hpp"
 #include "program/program_text.hpp"
-#include "report/trace.hpp"
+#include "report/traces/trace.hpp"
 #include "strategies/parallel/all.hpp"
 #include "study/plan_of.hpp"
 #include "study/scenario.hpp"

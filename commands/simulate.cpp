@@ -18,15 +18,14 @@
 #include "commands/expanded.hpp"
 #include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
+#include "commands/traces.hpp"
 #include "program/program.hpp"
 #include "program/program_text.hpp"
-#include "report/chakra/execution_trace.hpp"
 #include "report/html/page.hpp"
 #include "report/html/picture.hpp"
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
 #include "report/run_columns.hpp"
-#include "report/trace.hpp"
 #include "report/why.hpp"
 #include "report/workflows.hpp"
 #include "study/answers.hpp"
@@ -93,7 +92,10 @@ Options simulate_options() {
   options.text("json", "write the results as JSON");
   options.text("csv", "write all columns of all runs as CSV");
   options.text("report", "write a page with tables and pictures as one HTML file");
-  options.text("trace", "write a Perfetto trace of one run");
+  options.text("trace", "write a Perfetto trace of one run, packed if the name ends in .gz");
+  options.texts("trace-devices",
+                "with --trace: show these devices alone, as in 0,8 (default: one of each class of "
+                "devices that do the same)");
   options.text("chakra",
                "write Chakra execution traces of one run into this folder, one file for each rank");
   options.text("program", "write the lowered program of one run as text");
@@ -126,34 +128,13 @@ Options simulate_options() {
   return options;
 }
 
-/// A file for each rank, as run.0.et, and the ranks of groups, run.groups.json.
-void add_execution_traces(const study::Run& run, const study::Simulated& simulated,
-                          const std::string& folder, std::vector<Output>& outputs) {
-  constexpr int most = 1024;
-  if (run.gpus > most)
-    throw InputError("--chakra", "", fmt::format("at most {} ranks", most),
-                     std::to_string(run.gpus));
-  const std::string prefix = (std::filesystem::path(folder) / "run").string();
-  int rank = 0;
-  for (std::string& trace : report::execution_traces(simulated.program, simulated.timeline))
-    outputs.push_back({fmt::format("{}.{}.et", prefix, rank++), std::move(trace)});
-  outputs.push_back(
-      {prefix + ".groups.json", report::communicator_groups(simulated.program).text(2) + "\n"});
-}
-
 /// What was asked for about the chosen run; nothing if it was refused.
 std::vector<Output> outputs_about(const study::Run& run, const study::Simulated& simulated,
                                   const Arguments& asked) {
   std::vector<Output> outputs;
   if (simulated.outcome.status == study::Outcome::Status::refused) return outputs;
-  if (asked.has("trace")) {
-    outputs.push_back(
-        {asked.text("trace"),
-         report::chrome_trace(simulated.program, simulated.timeline,
-                              report::trace_of(run.name, simulated), simulated.outcome.hosts),
-         " (open it in https://ui.perfetto.dev)"});
-  }
-  if (asked.has("chakra")) add_execution_traces(run, simulated, asked.text("chakra"), outputs);
+  if (asked.has("trace")) outputs.push_back(trace_of(run, simulated, asked));
+  if (asked.has("chakra")) add_execution_traces(simulated, asked.text("chakra"), outputs);
   if (asked.has("program")) {
     const strategies::Plan plan = study::plan_of(run);
     outputs.push_back({asked.text("program"), program::to_text(simulated.program, plan.graph(),
@@ -179,6 +160,7 @@ All simulate_all(const study::Scenario& scenario, const std::vector<study::Workf
                  const Arguments& asked) {
   const bool one = writes_one(asked);
   const study::Run& chosen = one ? chosen_run(scenario, asked) : scenario.runs.front();
+  check_traces(chosen, asked);
   All all;
   std::vector<Json> pictures(scenario.runs.size());
   study::Wanted wanted{.remedies = !asked.has("no-remedies") && !asked.has("accuracy"),

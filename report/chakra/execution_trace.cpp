@@ -9,7 +9,7 @@
 
 #include "base/input_error.hpp"
 #include "report/chakra/execution_trace.pb.h"
-#include "report/measured_round.hpp"
+#include "report/traces/measured_round.hpp"
 
 namespace stratagem::report {
 namespace {

@@ -32,7 +32,7 @@ set(folders base topology model cost placement strategies program lowering sim s
 # Headers in a folder's inside/ are for its own sources only; they may show a library.
 
 # library: how its headers begin, then the folders that may include it from a source file.
-set(libraries boost eigen blas mpi cuda nccl json sqlite tbb cbc z3 cxxopts fmt pugixml toml
+set(libraries boost eigen blas mpi cuda nccl json zlib sqlite tbb cbc z3 cxxopts fmt pugixml toml
   yaml protobuf pybind)
 set(headers_boost "boost/")
 set(folders_boost topology model search)
@@ -49,6 +49,8 @@ set(headers_nccl "nccl")
 set(folders_nccl kernels)
 set(headers_json "nlohmann/")
 set(folders_json base)
+set(headers_zlib "zlib")
+set(folders_zlib base)
 set(headers_sqlite "sqlite3")
 set(folders_sqlite search)
 set(headers_tbb "tbb/|oneapi/")

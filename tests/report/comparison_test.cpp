@@ -1,5 +1,5 @@
 // Two traces of one run, held to each other.
-#include "report/comparison.hpp"
+#include "report/traces/comparison.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Sums differences over pairs of tasks at the same place of a program.
-#include "report/comparison.hpp"
+#include "report/traces/comparison.hpp"
 
 #include <fmt/format.h>
 

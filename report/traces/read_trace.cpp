@@ -1,5 +1,5 @@
 // Events by process; places in the program put them in order.
-#include "report/read_trace.hpp"
+#include "report/traces/read_trace.hpp"
 
 #include <map>
 #include <utility>
@@ -53,6 +53,8 @@ Trace read_trace(const std::string& file) {
   }
   for (const JsonReader& process : reader.at("otherData").at("process_of_device").elements()) {
     trace.process_of_device.push_back(static_cast<int>(process.whole_number()));
+    if (trace.process_of_device.back() < 0)
+      process.fail("a process for every device: write the trace without --trace-devices");
     trace.devices.emplace_back();
     for (const auto& [place, task] : tasks[process.whole_number()])
       trace.devices.back().push_back(task);

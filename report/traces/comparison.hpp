@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
-#include "report/read_trace.hpp"
+#include "report/traces/read_trace.hpp"
 
 namespace stratagem::report {
 

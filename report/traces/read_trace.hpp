@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/trace.hpp"
+#include "report/traces/trace.hpp"
 
 namespace stratagem::report {
 

@@ -1,0 +1,84 @@
+// Traces of a run, as text to be written.
+#include "commands/traces.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "base/input_error.hpp"
+#include "cost/collectives.hpp"
+#include "report/chakra/execution_trace.hpp"
+#include "report/traces/trace.hpp"
+
+namespace stratagem::commands {
+namespace {
+
+/// By actor, of those that a trace shows.
+std::vector<report::LinkRates> link_rates(const study::Run& run, const study::Simulated& simulated,
+                                          const std::vector<int>& devices) {
+  const sim::Timeline& timeline = simulated.timeline;
+  cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
+  std::vector<report::LinkRates> rates(timeline.actors.size());
+  const auto find = [&](int device) {
+    report::LinkRates& of_actor = rates[timeline.actor_of[device]];
+    if (of_actor.links.empty())
+      of_actor = report::link_rates(simulated.program, timeline, collectives, device);
+  };
+  for (const int device : devices) find(device);
+  for (const sim::Actor& actor : timeline.actors) {
+    if (devices.empty()) find(actor.device);
+  }
+  return rates;
+}
+
+/// None if no devices were asked for.
+std::vector<int> trace_devices(const study::Run& run, const Arguments& asked) {
+  if (!asked.has("trace-devices")) return {};
+  if (!asked.has("trace")) throw UsageError("--trace-devices needs --trace");
+  std::vector<int> devices;
+  for (const std::string& text : asked.texts("trace-devices")) {
+    int device = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), device);
+    if (error != std::errc() || end != text.data() + text.size() || device < 0 ||
+        device >= run.gpus)
+      throw UsageError(fmt::format("--trace-devices: expected devices from 0 to {}, found {}",
+                                   run.gpus - 1, text));
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+}  // namespace
+
+void check_traces(const study::Run& run, const Arguments& asked) {
+  constexpr int most = 1024;
+  if (asked.has("chakra") && run.gpus > most)
+    throw InputError("--chakra", "", fmt::format("at most {} ranks", most),
+                     std::to_string(run.gpus));
+  trace_devices(run, asked);
+}
+
+Output trace_of(const study::Run& run, const study::Simulated& simulated, const Arguments& asked) {
+  const std::vector<int> devices = trace_devices(run, asked);
+  return {asked.text("trace"),
+          report::chrome_trace(simulated.program, simulated.timeline,
+                               report::trace_of(run.name, simulated),
+                               {.hosts = simulated.outcome.hosts,
+                                .links = link_rates(run, simulated, devices),
+                                .devices = devices}),
+          " (open it in https://ui.perfetto.dev)"};
+}
+
+void add_execution_traces(const study::Simulated& simulated, const std::string& folder,
+                          std::vector<Output>& outputs) {
+  const std::string prefix = (std::filesystem::path(folder) / "run").string();
+  int rank = 0;
+  for (std::string& trace : report::execution_traces(simulated.program, simulated.timeline))
+    outputs.push_back({fmt::format("{}.{}.et", prefix, rank++), std::move(trace)});
+  outputs.push_back(
+      {prefix + ".groups.json", report::communicator_groups(simulated.program).text(2) + "\n"});
+}
+
+}  // namespace stratagem::commands
