@@ -8,7 +8,7 @@ install(TARGETS stratagem RUNTIME)
 if(TARGET stratagem_mpi)
   install(TARGETS stratagem_mpi LIBRARY DESTINATION lib)  # where the program looks (kernels/ranks)
 endif()
-install(DIRECTORY scenarios/profiles scenarios/stacks scenarios/nodes scenarios/plans
+install(DIRECTORY scenarios/profiles scenarios/stacks scenarios/nodes scenarios/plans scenarios/gallery
   scenarios/schema DESTINATION "${share}" FILES_MATCHING PATTERN "*.json")
 file(GLOB examples "${CMAKE_SOURCE_DIR}/scenarios/*.json")
 install(FILES ${examples} DESTINATION "${share}/examples")

@@ -1,5 +1,6 @@
 // The documents show what the program prints; if not, scripts/readme brings them up to date.
 #include <cctype>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -40,9 +41,30 @@ std::vector<Block> blocks_of(const std::filesystem::path& file) {
 std::vector<std::filesystem::path> all_documents() {
   std::vector<std::filesystem::path> documents = {"README.md", "CONTRIBUTING.md"};
   for (const auto& entry : std::filesystem::recursive_directory_iterator("docs")) {
-    if (entry.is_regular_file()) documents.push_back(entry.path());
+    if (entry.path().extension() == ".md") documents.push_back(entry.path());
   }
   return documents;
+}
+
+/// What documents say to type: indented lines with the program's name, from its command on, without
+/// comments and pipes.
+std::vector<std::string> typed_in(const std::filesystem::path& file) {
+  const std::regex line_of_shell(R"(^    (?:.*[ /(])?stratagem ([a-z][^#|>)]*))");
+  std::vector<std::string> typed;
+  std::ifstream stream(file);
+  std::smatch found;
+  for (std::string line; std::getline(stream, line);) {
+    if (std::regex_search(line, found, line_of_shell)) typed.push_back(found[1]);
+  }
+  return typed;
+}
+
+/// Could it be typed as it stands, and does it only read scenarios of ours?
+bool can_run(const std::string& typed) {
+  const std::regex placeholder(R"((^|[ \[])[A-Z]{2,}|\.\.\.|mine|train|config)");
+  const std::set<std::string> quick = {"explain", "list",     "options",
+                                       "search",  "simulate", "topology"};
+  return quick.contains(typed.substr(0, typed.find(' '))) && !std::regex_search(typed, placeholder);
 }
 
 /// Headings as links name them: "What is fitted?" is "what-is-fitted".
@@ -97,6 +119,32 @@ TEST_CASE("what the documents show is what the program prints (if not: scripts/r
     }
   }
   CHECK(checked >= 6);  // the table of the README, three of accuracies, a cluster, the help
+}
+
+TEST_CASE("what the documents say to type is understood, and runs if it names files of ours") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory_symlink(std::filesystem::absolute("scenarios"),
+                                            folder.path() / "scenarios");
+  std::map<std::string, std::string> help;  // by command
+  const std::regex option("--[a-z-]+");
+  std::size_t options = 0, ran = 0;
+  for (const std::filesystem::path& document : all_documents()) {
+    for (const std::string& typed : typed_in(document)) {
+      INFO(document.string() + ": stratagem " + typed);
+      const std::string command = typed.substr(0, typed.find_first_of(" \n"));
+      std::string& known = help[command];
+      if (known.empty()) known = run(command + " --help", folder).out;
+      CHECK(!known.empty());
+      for (std::sregex_iterator at(typed.begin(), typed.end(), option), end; at != end;
+           ++at, ++options)
+        CHECK_THAT(known + "--help", ContainsSubstring(at->str()));
+      if (!can_run(typed)) continue;
+      CHECK(run(typed, folder).exit == 0);
+      ++ran;
+    }
+  }
+  CHECK(options > 50);
+  CHECK(ran > 5);
 }
 
 #endif

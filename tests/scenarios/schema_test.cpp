@@ -57,8 +57,10 @@ TEST_CASE("every scenario, plan, profile and stack of the repository obeys its s
   for (const std::string& file : json_files("scenarios/published")) {
     if (!file.ends_with("/validate.json")) CHECK_NOTHROW(check_schema(file, scenario_schema));
   }
-  for (const std::string& file : json_files("scenarios/reference"))
-    CHECK_NOTHROW(check_schema(file, scenario_schema));
+  for (const char* folder : {"scenarios/reference", "scenarios/gallery"}) {
+    for (const std::string& file : json_files(folder))
+      CHECK_NOTHROW(check_schema(file, scenario_schema));
+  }
   for (const std::string& file : json_files("scenarios/nodes"))
     CHECK_NOTHROW(check_schema(file, node_schema));
   for (const std::string& file : json_files("scenarios/profiles"))

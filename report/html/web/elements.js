@@ -8,8 +8,10 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// A link may name a section: "#where-the-time-goes".
 function section(title, ...children) {
-  return make("section", {}, make("h2", {}, title), ...children);
+  const id = title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+  return make("section", {id}, make("h2", {}, title), ...children);
 }
 
 function faint(text) {
