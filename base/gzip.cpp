@@ -3,7 +3,9 @@
 
 #include <zlib.h>
 
-#include <limits>
+#include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "base/input_error.hpp"
 
@@ -18,9 +20,12 @@ Bytef* bytes_of(const std::string& text) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // NOLINT
 }
 
-uInt size_of(const std::string& text) {
-  expects(text.size() <= std::numeric_limits<uInt>::max(), "zlib counts up to 4 GiB");
-  return static_cast<uInt>(text.size());
+/// Offers what of a text comes next, `from` on: zlib counts up to 4 GiB.
+void offer(z_stream& stream, const std::string& text, std::size_t& from) {
+  const std::size_t size = std::min(piece, text.size() - from);
+  stream.next_in = bytes_of(text) + from;
+  stream.avail_in = static_cast<uInt>(size);
+  from += size;
 }
 
 /// Room for one more piece at the end of a text.
@@ -38,33 +43,34 @@ std::string gzipped(const std::string& text) {
   expects(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, as_gzip, memory_level,
                        Z_DEFAULT_STRATEGY) == Z_OK,
           "zlib has memory");
-  stream.next_in = bytes_of(text);
-  stream.avail_in = size_of(text);
   std::string packed;
-  int state = Z_OK;
-  while (state == Z_OK) {
+  std::size_t from = 0;
+  for (int state = Z_OK; state != Z_STREAM_END;) {
+    if (stream.avail_in == 0) offer(stream, text, from);
     offer_room(stream, packed);
-    state = deflate(&stream, Z_FINISH);
+    state = deflate(&stream, from == text.size() ? Z_FINISH : Z_NO_FLUSH);
+    packed.resize(packed.size() - stream.avail_out);
   }
-  packed.resize(packed.size() - stream.avail_out);
   deflateEnd(&stream);
   return packed;
 }
 
-bool is_gzipped(const std::string& bytes) { return bytes.starts_with("\x1f\x8b"); }
+bool is_gzipped(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 std::optional<std::string> unzipped(const std::string& bytes, std::size_t most) {
   z_stream stream{};
   expects(inflateInit2(&stream, as_gzip) == Z_OK, "zlib has memory");
-  stream.next_in = bytes_of(bytes);
-  stream.avail_in = size_of(bytes);
   std::string text;
+  std::size_t from = 0;
   int state = Z_OK;
   while (state == Z_OK && text.size() <= most) {
+    if (stream.avail_in == 0) offer(stream, bytes, from);
     offer_room(stream, text);
     state = inflate(&stream, Z_NO_FLUSH);
     text.resize(text.size() - stream.avail_out);
-    if (state == Z_STREAM_END && stream.avail_in > 0) state = inflateReset(&stream);
+    const std::size_t read = from - stream.avail_in;
+    if (state == Z_STREAM_END && is_gzipped(std::string_view(bytes).substr(read)))
+      state = inflateReset(&stream);
   }
   inflateEnd(&stream);
   const bool is_whole = state == Z_STREAM_END || text.size() > most;

@@ -4,18 +4,19 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace stratagem {
 
-/// The same text always gives the same bytes: no name and no time is in them. Expects less than
-/// 4 GiB.
+/// The same text always gives the same bytes: no name and no time is in them.
 std::string gzipped(const std::string& text);
 
-/// Does it begin as gzip's files do?
-bool is_gzipped(const std::string& bytes);
+/// Are these the first bytes of a file that gzip wrote?
+bool is_gzipped(std::string_view bytes);
 
-/// What was packed, of one file or of several one behind the other; nothing if the bytes are broken
-/// or cut off. Stops and returns more than `most` bytes if there are more.
+/// What was packed; nothing if the bytes are broken or cut off. Of several packed files in a row all
+/// that was in them, and what follows the last is ignored, as gzip does. Stops and returns more than
+/// `most` bytes if there are more.
 std::optional<std::string> unzipped(const std::string& bytes, std::size_t most);
 
 }  // namespace stratagem

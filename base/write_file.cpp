@@ -42,8 +42,8 @@ void finish_standard_output() {
   if (std::ferror(stdout) != 0) lost_output(EIO);  // before: what it was is gone
 }
 
-void write_file(const std::string& file, const std::string& plain_text) {
-  const std::string& text = file.ends_with(".gz") ? gzipped(plain_text) : plain_text;
+void write_file(const std::string& file, const std::string& text) {
+  if (file.ends_with(".gz") && !is_gzipped(text)) return write_file(file, gzipped(text));
   if (is_standard_output(file)) {
     errno = 0;
     if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) lost_output(errno);

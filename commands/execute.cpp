@@ -182,8 +182,8 @@ std::string trace(const Lowered& lowered, const execute::Trial& trial) {
 }
 
 /// Prints and writes; an exit code. Called by one rank.
-int conclude(const Lowered& lowered, const Executed& executed, const Unit& unit,
-             const Arguments& asked) {
+int show_and_write(const Lowered& lowered, const Executed& executed, const Unit& unit,
+                   const Arguments& asked) {
   const std::string untimed =
       asked.has("in-process") ? "ranks of --in-process take turns" : "--steps is 0";
   const Predicted expected = executed.trial ? predicted(lowered, unit, executed.trial->timeline)
@@ -243,7 +243,7 @@ int execute_in(const Lowered& lowered, const Arguments& asked, const Unit& unit,
             [&] { execute_on(unit, lowered, steps, ranks, nccl, current, journal, executed); });
   }
   if (ranks.rank() > 0) return done;  // the first one says how it went
-  return conclude(lowered, executed, unit, asked);
+  return show_and_write(lowered, executed, unit, asked);
 }
 
 void check_arguments(const Arguments& asked, int ranks) {

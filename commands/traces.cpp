@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -15,20 +17,18 @@
 namespace stratagem::commands {
 namespace {
 
-/// By actor, of those that a trace shows.
+/// By actor, of those that a trace shows: its first device's, which stands for the others.
 std::vector<report::LinkRates> link_rates(const study::Run& run, const study::Simulated& simulated,
                                           const std::vector<int>& devices) {
   const sim::Timeline& timeline = simulated.timeline;
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
+  std::set<int> actors;
+  for (const int device : devices) actors.insert(timeline.actor_of[device]);
   std::vector<report::LinkRates> rates(timeline.actors.size());
-  const auto find = [&](int device) {
-    report::LinkRates& of_actor = rates[timeline.actor_of[device]];
-    if (of_actor.links.empty())
-      of_actor = report::link_rates(simulated.program, timeline, collectives, device);
-  };
-  for (const int device : devices) find(device);
-  for (const sim::Actor& actor : timeline.actors) {
-    if (devices.empty()) find(actor.device);
+  for (std::size_t actor = 0; actor < rates.size(); ++actor) {
+    if (devices.empty() || actors.contains(static_cast<int>(actor)))
+      rates[actor] = report::link_rates(simulated.program, timeline, collectives,
+                                        timeline.actors[actor].device);
   }
   return rates;
 }
@@ -45,7 +45,7 @@ std::vector<int> trace_devices(const study::Run& run, const Arguments& asked) {
         device >= run.gpus)
       throw UsageError(fmt::format("--trace-devices: expected devices from 0 to {}, found {}",
                                    run.gpus - 1, text));
-    devices.push_back(device);
+    if (std::ranges::count(devices, device) == 0) devices.push_back(device);
   }
   return devices;
 }

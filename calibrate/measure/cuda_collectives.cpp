@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -80,11 +79,6 @@ void ring_of_sends(const OnStream& on, std::size_t elements, DeviceBuffers& buff
 }
 
 constexpr std::size_t filled_bytes = std::size_t{1} << 30;
-
-Seconds now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return Seconds{std::chrono::duration<double>(since).count()};
-}
 
 }  // namespace
 

@@ -14,11 +14,6 @@
 namespace stratagem::calibrate {
 namespace {
 
-Seconds now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return Seconds{std::chrono::duration<double>(since).count()};
-}
-
 /// Is the worst spread of any rank good enough, or the budget of any of them, which each has for
 /// itself, spent? The same answer on all.
 bool finished(double spread, Seconds spent, const Effort& effort, kernels::Communicator& ranks) {
@@ -83,6 +78,11 @@ int samples_apart(Seconds sample, kernels::Communicator& ranks) {
 }
 
 }  // namespace
+
+Seconds now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return Seconds{std::chrono::duration<double>(since).count()};
+}
 
 Timed slowest(const Timed& mine, kernels::Communicator& ranks) {
   const std::array<double, 4> part = {mine.median.value, mine.spread,

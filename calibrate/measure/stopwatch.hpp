@@ -10,6 +10,9 @@
 
 namespace stratagem::calibrate {
 
+/// By the steady clock, from some instant in the past.
+Seconds now();
+
 /// When to stop repeating.
 struct Effort {
   Seconds budget{0.5};       ///< no repeat starts after so much time, warm-up included

@@ -65,30 +65,30 @@ std::optional<Matrices> matrices_of(const Dimensions& left, const Dimensions& ri
 }
 
 /// Dimensions of a contraction by their part in a product of matrices.
-struct Parts {
+struct Roles {
   Names batch, rows, columns, summed;
 };
 
 /// nullopt: some dimension is of one operand alone.
-std::optional<Parts> parts_of(const Dimensions& left, const Dimensions& right,
+std::optional<Roles> roles_of(const Dimensions& left, const Dimensions& right,
                               const Dimensions& result) {
-  Parts parts;
+  Roles roles;
   for (const std::string& name : result.names) {
     const bool in_left = left.has(name), in_right = right.has(name);
     if (!in_left && !in_right) return std::nullopt;
-    (in_left && in_right ? parts.batch : in_left ? parts.rows : parts.columns).push_back(name);
+    (in_left && in_right ? roles.batch : in_left ? roles.rows : roles.columns).push_back(name);
   }
   for (const std::string& name : left.names) {
     if (result.has(name)) continue;
     if (!right.has(name)) return std::nullopt;
-    parts.summed.push_back(name);
+    roles.summed.push_back(name);
   }
   const auto known = [&](const std::string& name) { return result.has(name) || left.has(name); };
   if (!std::ranges::all_of(right.names, known)) return std::nullopt;
-  return parts;
+  return roles;
 }
 
-Names joined(Names all, const Names& more, const Names& last) {
+Names in_order(Names all, const Names& more, const Names& last) {
   all.insert(all.end(), more.begin(), more.end());
   all.insert(all.end(), last.begin(), last.end());
   return all;
@@ -114,15 +114,15 @@ struct Contracted {
 /// As a product of copies in which the dimensions of each side lie side by side.
 template <typename T>
 void contract_copies(const Application<T>& a, const Contracted& of) {
-  const auto parts = parts_of(of.left, of.right, of.result);
-  expects(parts.has_value(), "operands of a contraction fit each other");
-  const auto& [batch, rows, columns, summed] = *parts;
-  const Dimensions left = of.left.of(joined(batch, rows, summed));
-  const Dimensions right = of.right.of(joined(batch, summed, columns));
+  const auto roles = roles_of(of.left, of.right, of.result);
+  expects(roles.has_value(), "operands of a contraction fit each other");
+  const auto& [batch, rows, columns, summed] = *roles;
+  const Dimensions left = of.left.of(in_order(batch, rows, summed));
+  const Dimensions right = of.right.of(in_order(batch, summed, columns));
   const std::vector<T> x = rearranged<T>(a.in(0), places_in(of.left, left));
   const std::vector<T> y = rearranged<T>(a.in(1), places_in(of.right, right));
   const std::vector<std::size_t> to =
-      places_in(of.result, of.result.of(joined(batch, rows, columns)));
+      places_in(of.result, of.result.of(in_order(batch, rows, columns)));
   std::vector<T> product(to.size());
   kernels::gemm<T>({.m = of.left.of(rows).elements(),
                     .n = of.right.of(columns).elements(),
@@ -144,7 +144,7 @@ std::string refusal_of_product(const model::Graph& /*graph*/, const model::Opera
   if (of.lies_side_by_side()) return "";
   if (backend == Backend::cuda)
     return "a product whose dimensions do not lie side by side, on a GPU";
-  return parts_of(of.left, of.right, of.result) ? ""
+  return roles_of(of.left, of.right, of.result) ? ""
                                                 : "a sum over a dimension of one operand alone";
 }
 

@@ -3,21 +3,19 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
-#include <variant>
 
+#include "report/traces/collectives.hpp"
 #include "report/traces/measured_round.hpp"
 
 namespace stratagem::report {
 namespace {
 
-/// Which of a device's rows a direction of a link belongs to.
+/// The row to which a direction of a link counts.
 using Rows = std::map<topology::Direction, std::string>;
 
-/// The vertices of a GPU, and of the adapters nearest to it.
+/// Of the links of a GPU, and of the ports of the adapters nearest to it.
 Rows rows_of(const topology::Cluster& cluster, int gpu) {
   const int node = cluster.node_of(gpu), within = gpu % cluster.gpus_per_node();
   const std::vector<int> adapters =
@@ -84,20 +82,14 @@ class Sum {
   };
   using Loads = std::vector<std::pair<std::string, Bytes>>;
 
+  /// Of a communicator the tasks of the first device count.
   void add_tasks_of(int device) {
-    const program::Device& own = program_.devices[device];
-    const int actor = timeline_.actor_of[device];
+    const sim::ActorTimes& times = timeline_.times[timeline_.actor_of[device]];
     const std::size_t round = measured_round(timeline_);
-    const sim::FlatTasks& tasks = timeline_.tasks[own.sequence];
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const program::Task& task = program_.blocks[tasks[i].block].tasks[tasks[i].task];
-      const auto* collective = std::get_if<program::Collective>(&task.work);
-      if (collective == nullptr) continue;
-      const int communicator = own.groups[collective->group];
-      if (communicator < 0) continue;
-      if (counted_.try_emplace(communicator, device).first->second != device) continue;
-      add(timeline_.times[actor].begins[round][i], timeline_.times[actor].ends[round][i],
-          loads(*collective, communicator));
+    for (const DeviceCollective& one : collectives_of(program_, timeline_, device)) {
+      if (counted_.try_emplace(one.communicator, device).first->second == device)
+        add(times.begins[round][one.task], times.ends[round][one.task],
+            loads(one.collective, one.communicator));
     }
   }
 

@@ -1,27 +1,25 @@
-// Pairs the sends of a communicator with its receives, by their order.
+// Pairs the sends of a communicator with its receives, by their order in an iteration.
 #include "report/traces/messages.hpp"
 
+#include <algorithm>
 #include <map>
-#include <variant>
 
 #include "base/input_error.hpp"
+#include "report/traces/collectives.hpp"
 
 namespace stratagem::report {
 namespace {
 
-/// By communicator of a device: its messages, as numbers of tasks.
-using Passed = std::map<int, std::vector<int>>;
+/// By communicator of a device: its messages of one iteration, in order.
+using Passed = std::map<int, std::vector<DeviceCollective>>;
 
 Passed passed(const program::Program& program, const sim::Timeline& timeline, int device) {
-  const program::Device& own = program.devices[device];
-  const sim::FlatTasks& tasks = timeline.tasks[own.sequence];
   Passed result;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const program::Task& task = program.blocks[tasks[i].block].tasks[tasks[i].task];
-    const auto* collective = std::get_if<program::Collective>(&task.work);
-    if (collective == nullptr || collective->kind != cost::CollectiveKind::send) continue;
-    result[own.groups[collective->group]].push_back(static_cast<int>(i));
+  for (const DeviceCollective& one : collectives_of(program, timeline, device)) {
+    if (one.collective.kind == cost::CollectiveKind::send) result[one.communicator].push_back(one);
   }
+  for (auto& [communicator, messages] : result)
+    std::ranges::stable_sort(messages, {}, &DeviceCollective::lag);
   return result;
 }
 
@@ -40,12 +38,14 @@ std::vector<Message> messages(const program::Program& program, const sim::Timeli
     for (const auto& [communicator, sent] : of(sender)) {
       const std::vector<int>& ranks = program.communicators[communicator].ranks;
       if (ranks.front() != sender) continue;
-      const int receiver = ranks.back();
-      const std::vector<int>& received = of(receiver).at(communicator);
-      expects(sent.size() == received.size(), "what is sent is received");
-      for (std::size_t i = 0; i < sent.size(); ++i)
-        all.push_back({.sent = {static_cast<int>(actor), sent[i]},
-                       .received = {timeline.actor_of[receiver], received[i]}});
+      const auto received = of(ranks.back()).find(communicator);
+      expects(received != of(ranks.back()).end() && received->second.size() == sent.size(),
+              "what is sent is received");
+      for (std::size_t i = 0; i < sent.size(); ++i) {
+        if (sent[i].lag != received->second[i].lag) continue;
+        all.push_back({.sent = {static_cast<int>(actor), sent[i].task},
+                       .received = {timeline.actor_of[ranks.back()], received->second[i].task}});
+      }
     }
   }
   return all;

@@ -14,12 +14,14 @@ struct ActorTask {
   int task = 0;
 };
 
+/// Both begin at one instant.
 struct Message {
   ActorTask sent, received;
 };
 
-/// All messages of one round that actors' first devices send, in the order of these and of their
-/// tasks. Messages of a pair of devices arrive in the order in which they are sent.
+/// The messages that actors' first devices send and others receive in one round. Where iterations
+/// overlap, some that are sent in a round are received in another one: these are left out. Messages
+/// of one communicator arrive in the order in which they are sent.
 std::vector<Message> messages(const program::Program& program, const sim::Timeline& timeline);
 
 }  // namespace stratagem::report

@@ -133,7 +133,6 @@ class Writer {
                        collective.payload.value);
   }
 
-  /// Both of its tasks begin at one instant.
   void write_messages() {
     for (const Message& message : messages(program_, timeline_)) {
       const ActorTask& from = message.sent;
@@ -162,7 +161,8 @@ class Writer {
         if (s == 0 || rate != links.steps[s - 1].rates[l])
           values += (values.empty() ? "" : ",") + member(links.links[l], rate.value / 1e9);
       }
-      events_.counter(a, microseconds(zero_, links.steps[s].when), "links", values);
+      if (!values.empty())
+        events_.counter(a, microseconds(zero_, links.steps[s].when), "links", values);
     }
   }
 

@@ -24,11 +24,11 @@ struct TraceOf {
 /// Of a prediction.
 TraceOf trace_of(const std::string& run, const study::Simulated& simulated);
 
-/// What a trace shows besides tasks and the memory of GPUs, and of whom.
+/// What a trace shows beside tasks and memory of GPUs, and which devices.
 struct TraceContents {
   std::vector<sim::HostMemory> hosts = {};
   std::vector<LinkRates> links = {};  ///< by actor; none: not known
-  std::vector<int> devices = {};      ///< whose actors are shown; none: all actors are
+  std::vector<int> devices = {};      ///< each once, whose actors are shown; none: all are
 };
 
 /// One process per actor with a row per stream. Slices are the tasks of the round in which the

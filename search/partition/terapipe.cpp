@@ -87,8 +87,8 @@ class SliceTimes {
 /// The most equal parts of a sequence, up to 16.
 int grains_of(std::int64_t tokens) {
   int grains = 1;
-  for (int parts = 2; parts <= 16; ++parts) {
-    if (tokens % parts == 0) grains = parts;
+  for (int many = 2; many <= 16; ++many) {
+    if (tokens % many == 0) grains = many;
   }
   return grains;
 }

@@ -8,23 +8,12 @@
 #include "cost/collectives.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/round_constants.hpp"
-#include "topology/presets.hpp"
+#include "tests/cost/servers.hpp"
 
 using namespace stratagem;
 using namespace stratagem::cost;
 
 namespace {
-
-topology::Cluster preset(const std::string& name, int nodes) {
-  const auto& table = topology::presets();
-  return std::ranges::find(table, name, &topology::Preset::name)->build(nodes);
-}
-
-std::vector<int> first(int n) {
-  std::vector<int> ranks(n);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 Parts all(int n, Bytes part) { return Parts(n, std::vector<Bytes>(n, part)); }
 

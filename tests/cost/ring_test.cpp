@@ -9,25 +9,12 @@
 #include "tests/catch.hpp"
 #include "tests/cost/collective_time.hpp"
 #include "tests/cost/round_constants.hpp"
-#include "topology/presets.hpp"
+#include "tests/cost/servers.hpp"
 
 using namespace stratagem;
 using namespace stratagem::cost;
 
 namespace {
-
-topology::Cluster preset(const std::string& name, int nodes) {
-  for (const topology::Preset& entry : topology::presets()) {
-    if (entry.name == name) return entry.build(nodes);
-  }
-  throw std::runtime_error("no such preset");
-}
-
-std::vector<int> first(int n) {
-  std::vector<int> ranks(n);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 Seconds time(CollectiveKind kind, const topology::Cluster& cluster, const std::vector<int>& ranks,
              Bytes payload) {

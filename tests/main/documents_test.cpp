@@ -49,12 +49,14 @@ std::vector<std::filesystem::path> all_documents() {
 /// What documents say to type: indented lines with the program's name, from its command on, without
 /// comments and pipes.
 std::vector<std::string> typed_in(const std::filesystem::path& file) {
-  const std::regex line_of_shell(R"(^    (?:.*[ /(])?stratagem ([a-z][^#|>)]*))");
+  const std::regex line_of_shell(R"(^    (?:.*[ /(])?stratagem ([a-z].*))");
   std::vector<std::string> typed;
   std::ifstream stream(file);
   std::smatch found;
   for (std::string line; std::getline(stream, line);) {
-    if (std::regex_search(line, found, line_of_shell)) typed.push_back(found[1]);
+    if (!std::regex_search(line, found, line_of_shell)) continue;
+    const std::string command = found[1];
+    typed.push_back(command.substr(0, std::min(command.find("    #"), command.find(" | "))));
   }
   return typed;
 }
@@ -131,13 +133,13 @@ TEST_CASE("what the documents say to type is understood, and runs if it names fi
   for (const std::filesystem::path& document : all_documents()) {
     for (const std::string& typed : typed_in(document)) {
       INFO(document.string() + ": stratagem " + typed);
-      const std::string command = typed.substr(0, typed.find_first_of(" \n"));
+      const std::string command = typed.substr(0, typed.find_first_of(" )"));
       std::string& known = help[command];
       if (known.empty()) known = run(command + " --help", folder).out;
       CHECK(!known.empty());
       for (std::sregex_iterator at(typed.begin(), typed.end(), option), end; at != end;
            ++at, ++options)
-        CHECK_THAT(known + "--help", ContainsSubstring(at->str()));
+        CHECK(std::regex_search(known, std::regex(at->str() + "[ \n]")));
       if (!can_run(typed)) continue;
       CHECK(run(typed, folder).exit == 0);
       ++ran;

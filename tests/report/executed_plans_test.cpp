@@ -22,7 +22,7 @@ std::string paced(std::string execution, const std::string& paces) {
   return execution.insert(execution.size() - 1, R"(, "iteration_paces_s": [)" + paces + "]");
 }
 
-const std::string simulated = R"({"runs": [
+const std::string as_simulated = R"({"runs": [
   {"name": "a", "status": "ok", "iteration_time_s": 1.0},
   {"name": "b", "status": "ok", "iteration_time_s": 1.5},
   {"name": "c", "status": "ok", "iteration_time_s": 3.0},
@@ -31,7 +31,7 @@ const std::string simulated = R"({"runs": [
 
 /// What `executed_plans` makes of these executions.
 report::ExecutedPlans plans_of(const std::vector<std::string>& executions,
-                               const std::string& predictions = simulated) {
+                               const std::string& predictions = as_simulated) {
   const TemporaryFolder folder;
   const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
   folder.write("simulated.json", predictions);
