@@ -21,13 +21,13 @@ struct Silent : rc::detail::TestListener {
 };
 
 /// Checks a property on random cases, always the same ones; the smallest failing case is printed.
-/// With sanitizers, which take many times as long, on the first eighth of them.
+/// With sanitizers, which take many times as long, on the first sixteenth of them.
 template <typename Property>
 void always(Property property, int cases) {
   rc::detail::TestParams parameters;
   parameters.seed = 20241029;
 #ifdef __SANITIZE_ADDRESS__
-  parameters.maxSuccess = (cases + 7) / 8;
+  parameters.maxSuccess = (cases + 15) / 16;
 #else
   parameters.maxSuccess = cases;
 #endif
