@@ -14,9 +14,9 @@ std::string gzipped(const std::string& text);
 /// Are these the first bytes of a file that gzip wrote?
 bool is_gzipped(std::string_view bytes);
 
-/// What was packed; nothing if the bytes are broken or cut off. Of several packed files in a row all
-/// that was in them, and what follows the last is ignored, as gzip does. Stops and returns more than
-/// `most` bytes if there are more.
+/// What was packed; nothing if the bytes are broken or cut off. Of several packed files in a row it
+/// is what was in all of them; what follows the last is ignored, as gzip does. Stops and returns
+/// more than `most` bytes if there are more.
 std::optional<std::string> unzipped(const std::string& bytes, std::size_t most);
 
 }  // namespace stratagem

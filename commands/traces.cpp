@@ -40,8 +40,8 @@ std::vector<int> trace_devices(const study::Run& run, const Arguments& asked) {
   std::vector<int> devices;
   for (const std::string& text : asked.texts("trace-devices")) {
     int device = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), device);
-    if (error != std::errc() || end != text.data() + text.size() || device < 0 ||
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), device);
+    if (read.ec != std::errc() || read.ptr != text.data() + text.size() || device < 0 ||
         device >= run.gpus)
       throw UsageError(fmt::format("--trace-devices: expected devices from 0 to {}, found {}",
                                    run.gpus - 1, text));
