@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cxxopts.hpp>
 
 #include "base/json_reader.hpp"
@@ -62,17 +63,11 @@ std::shared_ptr<cxxopts::Value> value_of(const Options::Option& option) {
     case Kind::flag:
       value = cxxopts::value<bool>();
       break;
-    case Kind::text:
-      value = cxxopts::value<std::string>();
-      break;
     case Kind::texts:
       value = cxxopts::value<std::vector<std::string>>();
       break;
-    case Kind::whole:
-      value = cxxopts::value<int>();
-      break;
-    case Kind::real:
-      value = cxxopts::value<double>();
+    default:  // numbers, too: cxxopts would read "1,8" as 1
+      value = cxxopts::value<std::string>();
       break;
   }
   if (option.otherwise) value->default_value(*option.otherwise);
@@ -86,6 +81,23 @@ void check_word(const Options::Option& option, const std::string& name, const st
   throw UsageError(fmt::format("{}: expected one of {}{}, found {}", name,
                                fmt::join(option.words, ", "),
                                near ? " (did you mean \"" + *near + "\"?)" : "", word));
+}
+
+/// The number that a text is as a whole.
+template <typename Number>
+std::optional<Number> number_of(const std::string& text) {
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
+}
+
+/// Throws UsageError for a text that is no number of the option's kind.
+void check_number(const Options::Option& option, const std::string& name, const std::string& text) {
+  const bool is_whole = option.kind == Options::Kind::whole;
+  if (is_whole ? number_of<int>(text).has_value() : number_of<double>(text).has_value()) return;
+  throw UsageError(fmt::format("{}: expected {}, found {}", name,
+                               is_whole ? "a whole number" : "a number, as 2.5", text));
 }
 
 }  // namespace
@@ -110,8 +122,11 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
     throw UsageError("what is \"" + parsed_->result->unmatched().front() + "\"?");
   for (const Options::Option& option : options.options_) {
     const std::string name = option.long_name();
-    if (option.words.empty() || !has(name)) continue;
+    if (!has(name)) continue;
     const std::string shown = options.is_positional(name) ? name : "--" + name;
+    if (option.kind == Options::Kind::whole || option.kind == Options::Kind::real)
+      check_number(option, shown, text(name));
+    if (option.words.empty()) continue;
     if (option.kind == Options::Kind::text) check_word(option, shown, text(name));
     if (option.kind == Options::Kind::texts)
       for (const std::string& word : texts(name)) check_word(option, shown, word);
@@ -127,9 +142,9 @@ std::string Arguments::text(const std::string& name) const {
 std::vector<std::string> Arguments::texts(const std::string& name) const {
   return (*parsed_->result)[name].as<std::vector<std::string>>();
 }
-int Arguments::whole(const std::string& name) const { return (*parsed_->result)[name].as<int>(); }
+int Arguments::whole(const std::string& name) const { return number_of<int>(text(name)).value(); }
 double Arguments::real(const std::string& name) const {
-  return (*parsed_->result)[name].as<double>();
+  return number_of<double>(text(name)).value();
 }
 
 std::string Arguments::required(const std::string& name) const {

@@ -62,13 +62,16 @@ void check_traces(const study::Run& run, const Arguments& asked) {
 
 Output trace_of(const study::Run& run, const study::Simulated& simulated, const Arguments& asked) {
   const std::vector<int> devices = trace_devices(run, asked);
-  return {asked.text("trace"),
-          report::chrome_trace(simulated.program, simulated.timeline,
-                               report::trace_of(run.name, simulated),
-                               {.hosts = simulated.outcome.hosts,
-                                .links = link_rates(run, simulated, devices),
-                                .devices = devices}),
-          " (open it in https://ui.perfetto.dev)"};
+  return {
+      asked.text("trace"),
+      report::chrome_trace(simulated.program, simulated.timeline,
+                           report::trace_of(run.name, simulated),
+                           {.hosts = simulated.outcome.hosts,
+                            .links = link_rates(run, simulated, devices),
+                            .devices = devices}),
+      fmt::format(
+          " of {}{} (open it in https://ui.perfetto.dev)", run.name,
+          simulated.outcome.status == study::Outcome::Status::ok ? "" : ", which does not fit")};
 }
 
 void add_execution_traces(const study::Simulated& simulated, const std::string& folder,

@@ -33,12 +33,14 @@ std::string plain(const std::string& text) {
   return result;
 }
 
-/// Values of variables that a line of its own, or the head of one, sets.
+/// Values of variables that a line of its own, or the head of one, sets: "TP=8", or the default of
+/// "TP=${TENSOR:-8}".
 std::map<std::string, std::string> variables_of(const std::string& text) {
-  static const std::regex assignment(R"((?:^|\n)\s*(?:export\s+)?([A-Za-z_]\w*)=["']?([\w.,/-]+))");
+  static const std::regex assignment(
+      R"((?:^|\n)\s*(?:export\s+)?([A-Za-z_]\w*)=["']?(?:\$\{\w+:?-([\w.,/-]+)\}|([\w.,/-]+)))");
   std::map<std::string, std::string> values;
   for (std::sregex_iterator at(text.begin(), text.end(), assignment), end; at != end; ++at)
-    values[(*at)[1]] = (*at)[2];
+    values[(*at)[1]] = (*at)[2].matched ? (*at)[2] : (*at)[3];
   return values;
 }
 

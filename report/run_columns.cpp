@@ -83,10 +83,14 @@ std::string text_of_row(const RunColumn& column, const Result& result, Value pri
   return value ? column.text(*value) : "-";
 }
 
+/// Why a run does not run, or what it barely fits into.
 std::string reason(const Result& result) {
   if (result.outcome.status == Status::refused)
     return result.run->name + ":" + refusal_text(result);
-  if (fits(result)) return "";
+  if (fits(result))
+    return result.outcome.tight.empty()
+               ? ""
+               : wrapped(result.run->name + ": tight: " + result.outcome.tight, 2);
   return wrapped(result.run->name + ": does not run: " + result.outcome.reason, 2);
 }
 

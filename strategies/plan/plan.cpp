@@ -10,6 +10,11 @@
 namespace stratagem::strategies {
 namespace {
 
+/// The next size that divides into so many parts, for an error.
+std::string larger_one(std::int64_t size, std::int64_t parts) {
+  return " (" + std::to_string((size / parts + 1) * parts) + " does)";
+}
+
 /// A dimension as errors name it, with what the families mean by a letter.
 std::string in_words(const std::string& dim) {
   if (dim == "g") return "g (kv_heads, or heads)";
@@ -156,7 +161,7 @@ Parts Plan::trans(model::OpId id, const Split& split) {
                        "dimension " + in_words(split.dim) + " of " + where + " to divide into " +
                            std::to_string(parts) + (split.uneven ? "" : " equal") + " parts" +
                            others,
-                       std::to_string(size));
+                       std::to_string(size) + (split.uneven ? "" : larger_one(size, parts)));
     }
   }
   placement.axes.push_back({"", split.parts, 0});

@@ -49,7 +49,8 @@ void check(const Pipeline& pipeline) {
 /// min(mv, 2(p-1-r) + (v-1)p + 1) chunks in flight.
 /// Source: Narayanan et al., Efficient Large-Scale Language Model Training, SC 2021, section 2.2.2.
 Timetable interleaved_timetable(const Pipeline& pipeline) {
-  require(pipeline.chunks >= 2, "chunks of at least 2 for interleaved", pipeline.chunks);
+  require(pipeline.chunks >= 2, "several pipeline ranks, or chunks of at least 2, for interleaved",
+          pipeline.chunks);
   check(pipeline);
   Timetable timetable;
   const int all = pipeline.micro_batches * pipeline.chunks;

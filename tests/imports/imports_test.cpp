@@ -178,9 +178,9 @@ TEST_CASE("every member of a configuration is in the run or in a list of what is
 
 TEST_CASE("words of scripts are found as a shell would see them") {
   Said said = Said::arguments(
-      "# --num-layers 1\nexport TP=4\nPP=${PP:-8}\nARGS=(\n"
+      "# --num-layers 1\nexport TP=4\nPP=${STAGES:-8}\nARGS=(\n"
       "  --tensor_model_parallel_size $TP  # of a server\n"
-      "  --pipeline-model-parallel-size ${PP:-8} --bf16 \\\n"
+      "  --pipeline-model-parallel-size $PP --bf16 \\\n"
       "  --seq-length=2048\n)\nX=\"--hidden-size 64 --hidden-size 128\"\n"
       "torchrun --nproc_per_node 8 pretrain_gpt.py $ARGS\n");
   CHECK_FALSE(said.has("num-layers"));

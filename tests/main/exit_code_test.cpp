@@ -44,6 +44,9 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("simulate a.json --trace t.json --run fuor", "did you mean \"four\"?");
   is_usage("simulate a.json --run fuor", "did you mean \"four\"?");
   is_usage("simulate a.json --jobs 0", "--jobs: expected at least 1, found 0");
+  is_usage("simulate a.json --jobs 1.5", "--jobs: expected a whole number, found 1.5");
+  is_usage("simulate a.json --price 1,8", "--price: expected a number, as 2.5, found 1,8");
+  is_usage("simulate a.json --price much", "--price: expected a number, as 2.5, found much");
   is_usage("options wheels", "part: expected one of strategy, model, rules, search, gpt");
   is_usage("validate", "missing scenarios");
   is_usage("validate a.json --figure time", "--figure: expected one of iteration_time");
