@@ -24,8 +24,8 @@ struct LinkRates {
 
 /// Of a device. What a collective puts on a link is spread evenly over its whole time, latency
 /// included. Its integral is what the link carries in the round, but at an instant it may be more
-/// than the link's bandwidth where collectives overlap. Links that carry nothing are left out. Rank r
-/// of the program is GPU r of the cluster.
+/// than the link's bandwidth where collectives overlap. Links that carry nothing are left out.
+/// Rank r of the program is GPU r of the cluster.
 LinkRates link_rates(const program::Program& program, const sim::Timeline& timeline,
                      cost::Collectives& collectives, int device);
 
