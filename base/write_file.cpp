@@ -29,21 +29,7 @@ constexpr const char* expected = "a file that can be written";
   throw InputError("standard output", "", expected, std::generic_category().message(reason));
 }
 
-}  // namespace
-
-bool is_standard_output(const std::string& file) {
-  constexpr std::array names{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
-  return std::ranges::find(names, file) != names.end();
-}
-
-void finish_standard_output() {
-  errno = 0;
-  if (std::fflush(stdout) != 0) lost_output(errno);
-  if (std::ferror(stdout) != 0) lost_output(EIO);  // before: what it was is gone
-}
-
-void write_file(const std::string& file, const std::string& text) {
-  if (file.ends_with(".gz") && !is_gzipped(text)) return write_file(file, gzipped(text));
+void write_as_it_is(const std::string& file, const std::string& text) {
   if (is_standard_output(file)) {
     errno = 0;
     if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) lost_output(errno);
@@ -61,6 +47,24 @@ void write_file(const std::string& file, const std::string& text) {
   if (plain && std::filesystem::is_regular_file(draft, ignored))
     std::filesystem::remove(draft, ignored);
   throw InputError(file, "", expected, error.message());
+}
+
+}  // namespace
+
+bool is_standard_output(const std::string& file) {
+  constexpr std::array names{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+  return std::ranges::find(names, file) != names.end();
+}
+
+void finish_standard_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0) lost_output(errno);
+  if (std::ferror(stdout) != 0) lost_output(EIO);  // before: what it was is gone
+}
+
+void write_file(const std::string& file, const std::string& text) {
+  if (file.ends_with(".gz")) return write_as_it_is(file, gzipped(text));
+  write_as_it_is(file, text);
 }
 
 }  // namespace stratagem

@@ -102,6 +102,8 @@ void check_number(const Options::Option& option, const std::string& name, const 
 
 }  // namespace
 
+std::optional<int> whole_number(const std::string& text) { return number_of<int>(text); }
+
 Arguments::Arguments(const Options& options, const std::vector<std::string>& line)
     : parsed_(std::make_unique<Parsed>()) {
   cxxopts::Options known(options.title_, options.summary_);

@@ -50,6 +50,9 @@ class Options {
   std::vector<std::string> positional_;
 };
 
+/// The whole number that a text is from its first character to its last.
+std::optional<int> whole_number(const std::string& text);
+
 /// What was given. Values of options without a default may be asked for only where `has`.
 class Arguments {
  public:

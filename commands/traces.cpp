@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include "base/input_error.hpp"
@@ -22,11 +20,10 @@ std::vector<report::LinkRates> link_rates(const study::Run& run, const study::Si
                                           const std::vector<int>& devices) {
   const sim::Timeline& timeline = simulated.timeline;
   cost::Collectives collectives(run.cluster, run.profile.collective, run.stack.nccl);
-  std::set<int> actors;
-  for (const int device : devices) actors.insert(timeline.actor_of[device]);
+  const std::vector<bool> is_shown = report::shown_actors(timeline, devices);
   std::vector<report::LinkRates> rates(timeline.actors.size());
   for (std::size_t actor = 0; actor < rates.size(); ++actor) {
-    if (devices.empty() || actors.contains(static_cast<int>(actor)))
+    if (is_shown[actor])
       rates[actor] = report::link_rates(simulated.program, timeline, collectives,
                                         timeline.actors[actor].device);
   }
@@ -39,10 +36,8 @@ std::vector<int> trace_devices(const study::Run& run, const Arguments& asked) {
   if (!asked.has("trace")) throw UsageError("--trace-devices needs --trace");
   std::vector<int> devices;
   for (const std::string& text : asked.texts("trace-devices")) {
-    int device = -1;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), device);
-    if (read.ec != std::errc() || read.ptr != text.data() + text.size() || device < 0 ||
-        device >= run.gpus)
+    const int device = whole_number(text).value_or(-1);
+    if (device < 0 || device >= run.gpus)
       throw UsageError(fmt::format("--trace-devices: expected devices from 0 to {}, found {}",
                                    run.gpus - 1, text));
     if (std::ranges::count(devices, device) == 0) devices.push_back(device);

@@ -33,7 +33,7 @@ class Writer {
       : program_(program),
         timeline_(timeline),
         contents_(contents),
-        is_shown_(shown(timeline, contents.devices)),
+        is_shown_(shown_actors(timeline, contents.devices)),
         events_(described(of)) {}
 
   std::string write() {
@@ -56,12 +56,6 @@ class Writer {
   }
 
  private:
-  static std::vector<bool> shown(const sim::Timeline& timeline, const std::vector<int>& devices) {
-    std::vector<bool> by_actor(timeline.actors.size(), devices.empty());
-    for (const int device : devices) by_actor[timeline.actor_of[device]] = true;
-    return by_actor;
-  }
-
   [[nodiscard]] Json described(const TraceOf& of) const {
     Json processes = Json::array(), peaks = Json::array();
     for (const int actor : timeline_.actor_of) processes.push(is_shown_[actor] ? actor : -1);
@@ -176,6 +170,12 @@ class Writer {
 };
 
 }  // namespace
+
+std::vector<bool> shown_actors(const sim::Timeline& timeline, const std::vector<int>& devices) {
+  std::vector<bool> by_actor(timeline.actors.size(), devices.empty());
+  for (const int device : devices) by_actor[timeline.actor_of[device]] = true;
+  return by_actor;
+}
 
 TraceOf trace_of(const std::string& run, const study::Simulated& simulated) {
   TraceOf of{.run = run, .iteration = simulated.outcome.metrics->iteration_time};

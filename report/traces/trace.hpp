@@ -31,6 +31,9 @@ struct TraceContents {
   std::vector<int> devices = {};      ///< each once, whose actors are shown; none: all are
 };
 
+/// By actor: does a trace of these devices show it?
+std::vector<bool> shown_actors(const sim::Timeline& timeline, const std::vector<int>& devices);
+
 /// One process per actor with a row per stream. Slices are the tasks of the round in which the
 /// measured iteration ends, with cell, bytes or FLOPs as arguments, and arrows lead from what sends
 /// a message to what receives it. The counter "memory" has the bytes of each category, and of all,
