@@ -11,8 +11,9 @@ namespace stratagem {
 
 int processors() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
-void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next = 0;
+void for_each_index(std::size_t count, int threads, const std::function<void(std::size_t)>& work,
+                    const std::function<void(std::size_t)>& tell) {
+  std::atomic<std::size_t> next = 0, done = 0;
   std::vector<std::exception_ptr> errors(count);
   const auto take = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
@@ -21,6 +22,8 @@ void for_each_index(std::size_t count, int threads, const std::function<void(std
       } catch (...) {
         errors[i] = std::current_exception();
       }
+      const std::size_t now = ++done;
+      if (tell) tell(now);
     }
   };
   {

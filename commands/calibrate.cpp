@@ -1,6 +1,5 @@
 // `stratagem calibrate`: measure, fit, check, report, import, nccl and stack.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -31,6 +30,7 @@
 #include "commands/chosen_run.hpp"
 #include "commands/chosen_server.hpp"
 #include "commands/outputs.hpp"
+#include "commands/progress.hpp"
 #include "commands/ranks/on_ranks.hpp"
 #include "kernels/device.hpp"
 #include "kernels/ranks/world.hpp"
@@ -107,26 +107,23 @@ int report(const Arguments& asked) {
   return done;
 }
 
-/// A line that is written over and over on a terminal; elsewhere, as in a job's log, one at times.
+/// A line on a terminal; elsewhere, as in a job's log, one at times.
 class Teller {
  public:
   void operator()(const calibrate::Progress& progress) {
-    const std::string line = fmt::format("{} of {}, {} left: {}", progress.done + 1, progress.all,
-                                         to_text(progress.left), progress.name);
-    if (terminal_) {
-      const auto tenths = static_cast<int>(10 * progress.done / progress.all);
-      fmt::print(stderr, "\r\x1b[K[{:#<{}}{:.<{}}] {}", "", tenths, "", 10 - tenths, line);
-    } else if (std::chrono::steady_clock::now() >= next_) {
-      if (progress.done > 0) fmt::print(stderr, "{}\n", line);
-      next_ = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    }
+    const std::string line =
+        fmt::format("{}, {} left: {}", steps_text("measured", progress.done, progress.all),
+                    to_text(progress.left), progress.name);
+    if (line_) line_->tell(line);
+    if (line_ || std::chrono::steady_clock::now() < next_) return;
+    if (progress.done > 0) fmt::print(stderr, "{}\n", line);
+    next_ = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   }
-  void clear() const {
-    if (terminal_) fmt::print(stderr, "\r\x1b[K");
-  }
+  void clear() { line_.reset(); }
 
  private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  std::unique_ptr<Progress> line_ =
+      ProgressLine::is_shown() ? std::make_unique<Progress>("measuring") : nullptr;
   std::chrono::steady_clock::time_point next_;
 };
 

@@ -29,8 +29,21 @@ void add_settings(Options& options) {
   options.texts("set", "set a key in every run, as in tensor=4 or training.precision=bf16");
 }
 
+void add_price(Options& options) {
+  options.real(
+      "price",
+      "what a GPU costs for an hour, as cluster.price_per_gpu_hour of every run: gives the "
+      "cost of a billion tokens");
+}
+
 std::vector<study::KeyValues> settings_of(const Arguments& asked) {
   std::vector<study::KeyValues> changes;
+  if (asked.has("price")) {
+    const double price = asked.real("price");
+    if (!(price > 0) || price > 1e6)
+      throw UsageError("--price: expected more than 0, and at most 1e6");
+    changes.push_back({.path = {"cluster", "price_per_gpu_hour"}, .values = {price}});
+  }
   for (const bool several : {false, true}) {
     const std::string option = several ? "grid" : "set";
     if (!asked.has(option)) continue;

@@ -12,7 +12,10 @@ namespace stratagem::commands {
 /// Adds `--set KEY=VALUE`.
 void add_settings(Options& options);
 
-/// What `--set`, and `--grid` where a command has it, say.
+/// Adds `--price N`, which sets the clusters' price_per_gpu_hour.
+void add_price(Options& options);
+
+/// What `--price`, `--set`, and `--grid` where a command has it, say.
 std::vector<study::KeyValues> settings_of(const Arguments& asked);
 
 /// The scenario of the command line, with what these two change of it.

@@ -1,6 +1,7 @@
 // `stratagem order`: the best order of a pipeline's cells.
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "commands/arguments.hpp"
 #include "commands/chosen_run.hpp"
 #include "commands/outputs.hpp"
+#include "commands/progress.hpp"
 #include "report/order_report.hpp"
 #include "search/order/pipeline_cells.hpp"
 #include "strategies/language/plan_text.hpp"
@@ -58,8 +60,10 @@ int run_order(const std::vector<std::string>& line) {
   } catch (const InputError& error) {
     throw study::located(run, error);
   }
+  std::optional<Progress> progress("looking for an order");
   const auto found = search::best_repetend(
       cells.problem, {.effort = static_cast<unsigned>(asked.whole("effort")) * million});
+  progress.reset();
   if (!found) {
     fmt::print("{}", report::no_order(run, cells));
     return check_failed;

@@ -12,6 +12,7 @@
 #include "commands/chosen_run.hpp"
 #include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
+#include "commands/progress.hpp"
 #include "report/partition_report.hpp"
 #include "search/partition/searcher.hpp"
 #include "search/partition/space_gap.hpp"
@@ -71,6 +72,7 @@ std::optional<report::Partition> located(const study::Run& run, const search::Se
                                          const Arguments& asked) {
   try {
     if (run.refused) throw InputError(*run.refused);
+    const Progress progress("dividing the model");
     return divided(run, searcher, asked);
   } catch (const InputError& error) {
     throw study::located(run, error);

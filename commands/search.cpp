@@ -1,9 +1,7 @@
 // `stratagem search`: the best plans of a space.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,8 +10,10 @@
 #include "base/quantity_text.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
+#include "commands/chosen_run.hpp"
 #include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
+#include "commands/progress.hpp"
 #include "commands/ranks/meeting.hpp"
 #include "kernels/ranks/world.hpp"
 #include "report/html/page.hpp"
@@ -48,6 +48,8 @@ Options search_options() {
   options.text("report", "write a page with tables and pictures as one HTML file");
   options.text("plans", "write the best plans as a scenario");
   add_jobs(options);
+  add_settings(options);
+  add_price(options);
   options.positional({"scenario"}, "SCENARIO");
   return options;
 }
@@ -57,25 +59,16 @@ Objective objective(const Arguments& asked) {
       ->second;
 }
 
-/// One line that is written over and over, on a terminal only.
-class ProgressLine {
- public:
-  void show(const search::Progress& progress) {
-    if (!terminal_) return;
-    const std::string best =
-        progress.leading == nullptr ? "none yet" : to_text(progress.leading->trial.iteration_time);
-    fmt::print(stderr, "\r\033[K{} of {} bounded, {} simulated, at most {} left, best: {}",
-               progress.bounded, progress.combinations, progress.simulated, progress.candidates,
-               best);
-    std::fflush(stderr);
-  }
-  void end() const {
-    if (terminal_) fmt::print(stderr, "\r\033[K");
-  }
-
- private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-};
+/// Bounding goes through all combinations; how many are simulated then, their bounds say on the way.
+void tell(Progress& progress, const search::Progress& now) {
+  const std::string best =
+      fmt::format(", best: {}",
+                  now.leading == nullptr ? "none yet" : to_text(now.leading->trial.iteration_time));
+  if (now.bounded < now.combinations)
+    progress.tell("combinations bounded", now.bounded, now.combinations, best);
+  else
+    progress.tell("plans simulated at most", now.simulated, now.simulated + now.candidates, best);
+}
 
 /// Where plans were found, no output may take the place of a file that these were read from; where
 /// none were, there is no scenario to write.
@@ -113,12 +106,12 @@ int lead(const search::Space& space, search::Crew& crew, const Arguments& asked,
                                  .best = best,
                                  .threads = jobs(asked),
                                  .others = {.store = store ? &*store : nullptr, .crew = &crew}};
-  ProgressLine progress;
+  std::optional<Progress> progress("bounding combinations");
   const search::Swept swept =
-      search::sweep(space, how, [&](const search::Progress& now) { progress.show(now); });
+      search::sweep(space, how, [&](const search::Progress& now) { tell(*progress, now); });
   std::vector<search::Explanation> explained;
   if (asked.has("why")) explained = search::explain(space, swept, 2, how.threads);
-  progress.end();
+  progress.reset();
   fill(outputs, asked, space, swept, explained, best);
   fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best, explained));
   write_below(outputs);
@@ -149,7 +142,7 @@ int run_search(const std::vector<std::string>& line) {
     if (asked.whole("best") < 1) throw UsageError("--best: expected at least 1");
     objective(asked);
     jobs(asked);
-    space.emplace(search::Space::read(asked.required("scenario")));
+    space.emplace(search::Space::read(asked.required("scenario"), settings_of(asked)));
     return ranks ? search::context_of(*space) : "";
   };
   const auto open = [&] {

@@ -18,6 +18,7 @@
 #include "commands/expanded.hpp"
 #include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
+#include "commands/progress.hpp"
 #include "commands/traces.hpp"
 #include "program/program.hpp"
 #include "program/program_text.hpp"
@@ -46,8 +47,6 @@ std::vector<const report::RunColumn*> chosen_columns(const Arguments& asked) {
   std::vector<const report::RunColumn*> chosen;
   for (const std::string& name : asked.texts("columns")) {
     const auto found = std::ranges::find(report::run_columns(), name, &report::RunColumn::name);
-    if (name == "cost" && !asked.has("price"))
-      throw UsageError("--columns=cost: expected --price, what a GPU costs for an hour");
     chosen.push_back(&*found);
   }
   return chosen;
@@ -61,11 +60,24 @@ bool writes_one(const Arguments& asked) {
 /// Is one run alone to be simulated?
 bool is_for_one(const Arguments& asked) { return asked.has("run") && !writes_one(asked); }
 
-std::optional<double> price(const Arguments& asked) {
-  if (!asked.has("price")) return std::nullopt;
-  if (!(asked.real("price") > 0) || asked.real("price") > 1e6)
-    throw UsageError("--price: expected more than 0, and at most 1e6");
-  return asked.real("price");
+/// Does anything that is asked for have remedies in it?
+bool shows_remedies(const Arguments& asked) {
+  const bool other_table = asked.has("accuracy") || asked.has("memory") || asked.has("columns");
+  return !other_table || asked.has("json") || asked.has("report");
+}
+
+/// Is it known of any run what its GPUs cost?
+bool has_price(const study::Scenario& scenario) {
+  return std::ranges::any_of(scenario.runs, [](const study::Run& run) {
+    return !run.refused && run.cluster.design().price_per_gpu_hour.has_value();
+  });
+}
+
+void check_costs(const study::Scenario& scenario, const Arguments& asked) {
+  const std::vector<std::string> columns =
+      asked.has("columns") ? asked.texts("columns") : std::vector<std::string>{};
+  if (std::ranges::count(columns, "cost") > 0 && !has_price(scenario))
+    throw UsageError("--columns=cost: expected --price, what a GPU costs for an hour");
 }
 
 /// What was asked for, for people.
@@ -74,16 +86,16 @@ std::string printed(const study::Scenario& scenario, const study::Answers& answe
   const std::vector<study::Result>& results = answers.of_runs;
   if (asked.has("accuracy")) return report::accuracy(results);
   if (asked.has("memory")) return report::memory_table(results);
-  if (asked.has("columns")) return report::table_of(results, chosen_columns(asked), price(asked));
+  if (asked.has("columns")) return report::table_of(results, chosen_columns(asked));
   std::string text = results.empty() ? scenario.question + "\n" : report::table(scenario, results);
   text += report::workflow_text(answers.workflows);
   if (scenario.workflows && answers.workflows.empty())
     text += "\nWorkflows are left out with --run and --grid.\n";
-  if (!asked.has("price")) return text;
+  if (!has_price(scenario)) return text;
   const auto& all = report::run_columns();
   const auto cost = std::ranges::find(all, "cost", &report::RunColumn::name);
-  return text + "\nCost of a billion tokens, at this price of a GPU:\n\n" +
-         report::table_of(results, {&*cost}, price(asked));
+  return text + "\nCost of a billion tokens, at these prices of GPUs:\n\n" +
+         report::table_of(results, {&*cost});
 }
 
 Options simulate_options() {
@@ -110,8 +122,6 @@ Options simulate_options() {
   options.texts("columns",
                 fmt::format("print these columns alone, of: {}", fmt::join(columns, ", ")));
   options.among(columns);
-  options.real("price",
-               "what a GPU costs for an hour: gives the column \"cost\" of a billion tokens");
   options.flag("accuracy", "print what was measured beside what is predicted, as Markdown");
   options.flag("no-remedies", "do not look for changes with which runs fit that do not");
   options.flag("why",
@@ -123,6 +133,7 @@ Options simulate_options() {
   options.flag("exact",
                "simulate all turns of loops and all iterations, also where the simulation repeats");
   add_settings(options);
+  add_price(options);
   options.texts("grid", "try several values of a key in every run, as in tensor=1,2,4");
   options.positional({"scenario"}, "SCENARIO");
   return options;
@@ -163,7 +174,7 @@ All simulate_all(const study::Scenario& scenario, const std::vector<study::Workf
   check_traces(chosen, asked);
   All all;
   std::vector<Json> pictures(scenario.runs.size());
-  study::Wanted wanted{.remedies = !asked.has("no-remedies") && !asked.has("accuracy"),
+  study::Wanted wanted{.remedies = shows_remedies(asked) && !asked.has("no-remedies"),
                        .gains = asked.has("why"),
                        .threads = jobs(asked),
                        .options = simulate_options_of(asked)};
@@ -178,6 +189,10 @@ All simulate_all(const study::Scenario& scenario, const std::vector<study::Workf
     const study::Run& run = scenario.runs[i];
     if (&run == &chosen) all.outputs = outputs_about(run, simulated, asked);
     if (asked.has("report")) pictures[i] = report::picture(run, simulated);
+  };
+  Progress progress("simulating");
+  wanted.tell = [&](const std::string& steps, std::size_t done, std::size_t count) {
+    if (count > 0) progress.tell(steps, done, count);
   };
   all.answers = study::answer(scenario, workflows, wanted);
   for (Json& picture : pictures) all.pictures.push(std::move(picture));
@@ -215,17 +230,16 @@ int run_simulate(const std::vector<std::string>& line) {
   const Arguments asked(simulate_options(), line);
   if (asked.helped()) return done;
   jobs(asked);
-  price(asked);
   if (asked.has("columns")) chosen_columns(asked);
   if (asked.has("expanded")) return write_programs(asked);
   study::Scenario scenario = changed_scenario(asked);
+  check_costs(scenario, asked);
   const std::vector<study::Workflow> workflows = asked_workflows(scenario, asked);
   if (is_for_one(asked) && !study::keep_alone(scenario, asked.text("run"), asked.has("grid")))
     chosen_run(scenario, asked);  // says which names there are
   auto [answers, outputs, pictures] = simulate_all(scenario, workflows, asked);
   if (asked.has("csv"))
-    outputs.insert(outputs.begin(),
-                   {asked.text("csv"), report::csv_of(answers.of_runs, price(asked))});
+    outputs.insert(outputs.begin(), {asked.text("csv"), report::csv_of(answers.of_runs)});
   if (asked.has("report")) {
     const std::string page = report::simulated_page(scenario, answers.results, pictures);
     outputs.insert(outputs.begin(), {asked.text("report"), page, " (open it in a browser)"});

@@ -10,7 +10,9 @@
 #include "base/input_error.hpp"
 #include "cost/collectives.hpp"
 #include "report/chakra/execution_trace.hpp"
+#include "report/traces/measured_round.hpp"
 #include "report/traces/trace.hpp"
+#include "sim/host_memory.hpp"
 
 namespace stratagem::commands {
 namespace {
@@ -57,13 +59,15 @@ void check_traces(const study::Run& run, const Arguments& asked) {
 
 Output trace_of(const study::Run& run, const study::Simulated& simulated, const Arguments& asked) {
   const std::vector<int> devices = trace_devices(run, asked);
+  const auto rounds = static_cast<int>(report::measured_round(simulated.timeline)) + 1;
   return {
       asked.text("trace"),
-      report::chrome_trace(simulated.program, simulated.timeline,
-                           report::trace_of(run.name, simulated),
-                           {.hosts = simulated.outcome.hosts,
-                            .links = link_rates(run, simulated, devices),
-                            .devices = devices}),
+      report::chrome_trace(
+          simulated.program, simulated.timeline, report::trace_of(run.name, simulated),
+          {.hosts = sim::host_memory(simulated.program, simulated.timeline,
+                                     run.cluster.gpus_per_node(), program::Residence::host, rounds),
+           .links = link_rates(run, simulated, devices),
+           .devices = devices}),
       fmt::format(
           " of {}{} (open it in https://ui.perfetto.dev)", run.name,
           simulated.outcome.status == study::Outcome::Status::ok ? "" : ", which does not fit")};

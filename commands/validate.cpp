@@ -12,6 +12,7 @@
 #include "commands/arguments.hpp"
 #include "commands/jobs.hpp"
 #include "commands/outputs.hpp"
+#include "commands/progress.hpp"
 #include "report/html/page.hpp"
 #include "report/report.hpp"
 #include "report/validation.hpp"
@@ -84,6 +85,19 @@ study::Selection selection_of(const Arguments& asked) {
   return {.figure = asked.text("figure"), .group = asked.text("group")};
 }
 
+/// Reads the scenarios and simulates what is selected.
+std::vector<study::Played> play(const std::vector<std::string>& files,
+                                const study::Selection& selection, int threads) {
+  Progress progress("reading scenarios");
+  std::vector<study::Scenario> scenarios(files.size());
+  for_each_index(files.size(), threads,
+                 [&](std::size_t i) { scenarios[i] = study::read_scenario(files[i]); });
+  return study::play(std::move(scenarios), selection, threads,
+                     [&](const std::string& steps, std::size_t done, std::size_t all) {
+                       progress.tell(steps, done, all);
+                     });
+}
+
 int run_validate(const std::vector<std::string>& line) {
   const Arguments asked(validate_options(), line);
   if (asked.helped()) return done;
@@ -91,11 +105,7 @@ int run_validate(const std::vector<std::string>& line) {
   const study::Selection selection = selection_of(asked);
   const study::Limits limits = study::selected(limits_for(asked), selection);
   const std::vector<std::string> files = scenario_files(asked.texts("scenarios"));
-  std::vector<study::Scenario> scenarios(files.size());
-  for_each_index(files.size(), jobs(asked),
-                 [&](std::size_t i) { scenarios[i] = study::read_scenario(files[i]); });
-  const std::vector<study::Played> played =
-      study::play(std::move(scenarios), selection, jobs(asked));
+  const std::vector<study::Played> played = play(files, selection, jobs(asked));
   const study::Validation validation = study::validate(played, selection);
   if (validation.groups().empty() && validation.refused.empty())
     throw UsageError("nothing of this was measured");

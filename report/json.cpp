@@ -114,6 +114,8 @@ void add_speed(Json& json, const Result& result) {
       .set("hardware_tflops_per_gpu", hardware_rate / 1_TFLOPps)
       .set("mfu", model_rate / peak)
       .set("hfu", hardware_rate / peak);
+  if (const auto cost = study::cost_of_billion_tokens(run, result.outcome.gpus, m.iteration_time))
+    json.set("cost_per_billion_tokens", *cost);
   for (const Figure& figure : result.figures) {
     const bool relative = figure.name == "scaling_efficiency" || figure.name == "speedup";
     if (relative && figure.predicted) json.set(figure.name, *figure.predicted);
@@ -155,10 +157,12 @@ void add_metrics(Json& json, const Result& result) {
 Json remedies(const std::vector<study::Remedy>& remedies) {
   Json list = Json::array();
   for (const study::Remedy& remedy : remedies) {
-    list.push(Json::object()
-                  .set("settings", remedy.settings)
-                  .set("iteration_time_s", remedy.iteration_time.value)
-                  .set("peak_used_bytes", remedy.used.value));
+    Json json = Json::object()
+                    .set("settings", remedy.settings)
+                    .set("iteration_time_s", remedy.iteration_time.value)
+                    .set("peak_used_bytes", remedy.used.value);
+    if (remedy.tight) json.set("tight", true);
+    list.push(json);
   }
   return list;
 }

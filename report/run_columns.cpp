@@ -47,7 +47,7 @@ std::string bytes(double value) { return to_text(Bytes{value}); }
 
 /// Of a run that fits.
 template <double (*Of)(const Result&)>
-Value if_fits(const Result& result, Value) {
+Value if_fits(const Result& result) {
   return fits(result) ? Value(Of(result)) : std::nullopt;
 }
 
@@ -62,24 +62,23 @@ double exposed(const Result& result) {
 }
 double idle(const Result& result) { return result.outcome.metrics->bubble_fraction; }
 
-Value memory(const Result& result, Value) {
+Value memory(const Result& result) {
   if (!result.outcome.metrics) return std::nullopt;
   return result.outcome.memory.used.value;
 }
-Value memory_share(const Result& result, Value) {
+Value memory_share(const Result& result) {
   if (!result.outcome.metrics) return std::nullopt;
   return result.outcome.memory.used / result.run->profile.memory.size.value;
 }
 
-/// GPU-hours of a billion tokens, times their price.
-Value cost(const Result& result, Value price) {
-  if (!price || !fits(result)) return std::nullopt;
-  const double hours = 1e9 / tokens_per_s(result) / 3600;
-  return hours * result.outcome.gpus * *price;
+Value cost(const Result& result) {
+  if (!fits(result)) return std::nullopt;
+  return study::cost_of_billion_tokens(*result.run, result.outcome.gpus,
+                                       result.outcome.metrics->iteration_time);
 }
 
-std::string text_of_row(const RunColumn& column, const Result& result, Value price) {
-  const Value value = column.value(result, price);
+std::string text_of_row(const RunColumn& column, const Result& result) {
+  const Value value = column.value(result);
   return value ? column.text(*value) : "-";
 }
 
@@ -107,8 +106,8 @@ const std::vector<RunColumn>& run_columns() {
       {"mfu", "MFU", &if_fits<mfu>, &percent},
       {"hfu", "HFU", &if_fits<hfu>, &percent},
       {"scaling_efficiency", "efficiency",
-       [](const Result& result, Value) { return figure(result, "scaling_efficiency"); }, &percent},
-      {"speedup", "speed-up", [](const Result& result, Value) { return figure(result, "speedup"); },
+       [](const Result& result) { return figure(result, "scaling_efficiency"); }, &percent},
+      {"speedup", "speed-up", [](const Result& result) { return figure(result, "speedup"); },
        &number},
       {"exposed", "exposed comm.", &if_fits<exposed>, &percent},
       {"idle", "idle", &if_fits<idle>, &percent},
@@ -119,20 +118,20 @@ const std::vector<RunColumn>& run_columns() {
 }
 
 std::string table_of(const std::vector<Result>& results,
-                     const std::vector<const RunColumn*>& columns, Value price) {
+                     const std::vector<const RunColumn*>& columns) {
   std::vector<Column> table = {{.heading = "run", .left = true}, {"GPUs"}};
   for (const RunColumn* column : columns) table.push_back({column->heading});
   std::string reasons;
   for (const Result& result : results) {
     std::vector<std::string> row = {result.run->name, std::to_string(result.outcome.gpus)};
-    for (const RunColumn* column : columns) row.push_back(text_of_row(*column, result, price));
+    for (const RunColumn* column : columns) row.push_back(text_of_row(*column, result));
     add_row(table, row);
     reasons += reason(result);
   }
   return text_of(table) + (reasons.empty() ? "" : "\n" + reasons);
 }
 
-std::string csv_of(const std::vector<Result>& results, Value price) {
+std::string csv_of(const std::vector<Result>& results) {
   std::string text = "run,group,status,gpus";
   for (const RunColumn& column : run_columns()) text += "," + column.name;
   text += "\n";
@@ -148,7 +147,7 @@ std::string csv_of(const std::vector<Result>& results, Value price) {
     text += fmt::format("{},{},{},{}", quoted(result.run->name), quoted(result.run->compared.group),
                         status, result.outcome.gpus);
     for (const RunColumn& column : run_columns()) {
-      const Value value = column.value(result, price);
+      const Value value = column.value(result);
       text += "," + (value ? Json(*value).text() : "");
     }
     text += "\n";

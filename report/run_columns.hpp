@@ -14,20 +14,19 @@ struct RunColumn {
   std::string name;     ///< as --columns and the CSV's head have it: "tokens_per_s"
   std::string heading;  ///< of the table
   /// None for a run that does not fit, unless it is about memory, or where it has no meaning.
-  /// `price` is of a GPU for an hour.
-  std::optional<double> (*value)(const study::Result& result, std::optional<double> price);
+  std::optional<double> (*value)(const study::Result& result);
   std::string (*text)(double value);
 };
 
 /// All of them. Times in s, memory in bytes, rates in TFLOP/s, shares from 0 to 1, cost in the
-/// price's currency per billion tokens.
+/// currency of the cluster's price per billion tokens.
 const std::vector<RunColumn>& run_columns();
 
 /// A line for each run, with these columns; below, why runs are refused or do not fit.
 std::string table_of(const std::vector<study::Result>& results,
-                     const std::vector<const RunColumn*>& columns, std::optional<double> price);
+                     const std::vector<const RunColumn*>& columns);
 
 /// All columns of all runs, in full digits; names in quotes.
-std::string csv_of(const std::vector<study::Result>& results, std::optional<double> price);
+std::string csv_of(const std::vector<study::Result>& results);
 
 }  // namespace stratagem::report

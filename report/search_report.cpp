@@ -15,6 +15,7 @@
 #include "report/figure_text.hpp"
 #include "report/why.hpp"
 #include "report/wrapped.hpp"
+#include "study/results.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::report {
@@ -28,8 +29,26 @@ std::size_t shown(const Swept& swept, std::size_t best) {
   return std::min(best, swept.answers.size());
 }
 
+/// "32.9 GB", and whether nearly all of a GPU's memory is needed.
+std::string memory_text(const search::Trial& trial) {
+  return to_text(trial.memory) + (trial.tight ? ", tight" : "");
+}
+
+/// What a billion tokens cost, if prices are known.
+void add_cost(std::vector<Column>& columns, const Space& space, const Swept& swept,
+              std::size_t count) {
+  const study::Run run = study::run_over(space.defaults(), swept.answers.front().settings, "best");
+  if (!run.cluster.design().price_per_gpu_hour) return;
+  columns.push_back({"cost/Gtoken"});
+  for (std::size_t i = 0; i < count; ++i) {
+    const search::Trial& trial = swept.answers[i].trial;
+    const auto cost = study::cost_of_billion_tokens(run, trial.gpus, trial.iteration_time);
+    columns.back().texts.push_back(fmt::format("{:.4g}", *cost));
+  }
+}
+
 /// What a plan takes, and where an iteration's time goes.
-std::vector<Column> measures(const Swept& swept, std::size_t count) {
+std::vector<Column> measures(const Space& space, const Swept& swept, std::size_t count) {
   std::vector<Column> columns = {{"rank"}, {"GPUs"}, {"time"}, {"TFLOP/s"}};
   std::vector<Spent> spent;
   for (std::size_t i = 0; i < count; ++i) {
@@ -42,7 +61,8 @@ std::vector<Column> measures(const Swept& swept, std::size_t count) {
   for (Column& column : shares_of_time(spent)) columns.push_back(std::move(column));
   columns.push_back({"memory"});
   for (std::size_t i = 0; i < count; ++i)
-    columns.back().texts.push_back(to_text(swept.answers[i].trial.memory));
+    columns.back().texts.push_back(memory_text(swept.answers[i].trial));
+  add_cost(columns, space, swept, count);
   return columns;
 }
 
@@ -124,8 +144,10 @@ Json as_json(const Space& space, const Answer& answer) {
   const study::Run run = study::run_over(space.defaults(), answer.settings, "answer");
   const search::Trial& trial = answer.trial;
   const double samples = run.batch.global / trial.iteration_time.value;
-  return Json::object()
-      .set("combination", static_cast<std::int64_t>(answer.number))
+  Json json = Json::object();
+  if (const auto cost = study::cost_of_billion_tokens(run, trial.gpus, trial.iteration_time))
+    json.set("cost_per_billion_tokens", *cost);
+  return json.set("combination", static_cast<std::int64_t>(answer.number))
       .set("settings", answer.settings)
       .set("gpus", trial.gpus)
       .set("iteration_time_s", trial.iteration_time.value)
@@ -136,6 +158,7 @@ Json as_json(const Space& space, const Answer& answer) {
       .set("bubble_fraction", trial.bubble_fraction)
       .set("exposed_communication_s", trial.exposed_communication.value)
       .set("peak_used_bytes", trial.memory.value)
+      .set("tight", trial.tight)
       .set("least_memory_bytes", answer.bounds.memory.value);
 }
 
@@ -191,7 +214,7 @@ std::string search_table(const Space& space, const Swept& swept, std::size_t bes
   if (swept.answers.empty())
     return heading + (swept.too_large > 0 ? "No plan of the space fits." : "There is no plan.") +
            "\n\n" + counts(space, swept);
-  std::vector<Column> columns = measures(swept, shown(swept, best));
+  std::vector<Column> columns = measures(space, swept, shown(swept, best));
   for (Column& column : choices(space, swept, shown(swept, best)))
     columns.push_back(std::move(column));
   return heading + text_of(columns) + "\n" + counts(space, swept) +

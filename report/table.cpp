@@ -111,9 +111,9 @@ std::string remedies(const Result& result) {
     width = std::max(width, remedy.change.size());
   std::string text = "  it would fit, as simulated, with\n";
   for (const study::Remedy& remedy : *result.remedies) {
-    text += fmt::format("    {:<{}} {:>11} {:>10}\n", remedy.change, width,
+    text += fmt::format("    {:<{}} {:>11} {:>10}{}\n", remedy.change, width,
                         value_text("iteration_time", remedy.iteration_time.value),
-                        to_text(remedy.used));
+                        to_text(remedy.used), remedy.tight ? ", tight" : "");
   }
   return text;
 }

@@ -93,14 +93,30 @@ void check_values(const Option<strategies::Options>& option, const JsonReader& l
   }
 }
 
+/// The defaults of a scenario with changes over them.
+JsonReader changed(const JsonReader& scenario, const std::vector<study::KeyValues>& changes) {
+  const JsonReader defaults = scenario.at("defaults");
+  if (changes.empty()) return defaults;
+  const JsonReader search = scenario.at("search");
+  for (const study::KeyValues& change : changes) {
+    if (search.has(change.path.back()))
+      throw InputError("--set", "", "a key that \"search\" does not name",
+                       fmt::format("{}", fmt::join(change.path, ".")));
+  }
+  const Json settings = study::variants(changes).front().settings;
+  return JsonReader::from_text(settings.text(), defaults.file(), defaults.path()).over(defaults);
+}
+
 }  // namespace
 
-Space Space::read(const std::string& file) { return Space(JsonReader::from_file(file)); }
+Space Space::read(const std::string& file, const std::vector<study::KeyValues>& changes) {
+  return Space(JsonReader::from_file(file), changes);
+}
 
-Space::Space(const JsonReader& scenario)
+Space::Space(const JsonReader& scenario, const std::vector<study::KeyValues>& changes)
     : scenario_(scenario),
       question_(scenario.at("question").text()),
-      defaults_(scenario.at("defaults")) {
+      defaults_(changed(scenario, changes)) {
   for (const char* of_simulate : {"$schema", "baseline", "runs", "workflows"}) {
     if (const auto other = scenario.find(of_simulate)) other->skip();
   }

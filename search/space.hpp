@@ -9,6 +9,7 @@
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
 #include "strategies/parallel/options.hpp"
+#include "study/changes.hpp"
 
 namespace stratagem::search {
 
@@ -32,8 +33,12 @@ class Space {
   /// finds the key's value for each plan: {"layers_per_stage": ["balanced"]}. A key of which
   /// neither the search nor the defaults say anything is "any", if its option declares values.
   /// Throws InputError.
-  static Space read(const std::string& file);
-  static Space read(const JsonReader& scenario) { return Space(scenario); }
+  /// `changes`, of one value each, stand over the defaults; they may not be of keys that the search
+  /// names.
+  static Space read(const std::string& file, const std::vector<study::KeyValues>& changes = {});
+  static Space read(const JsonReader& scenario, const std::vector<study::KeyValues>& changes = {}) {
+    return Space(scenario, changes);
+  }
 
   [[nodiscard]] std::size_t size() const;
   /// The settings of a combination, as in a run of a scenario, without what searchers find. As many
@@ -59,7 +64,7 @@ class Space {
   [[nodiscard]] std::vector<std::string> degrees_left_alone() const;
 
  private:
-  explicit Space(const JsonReader& scenario);
+  Space(const JsonReader& scenario, const std::vector<study::KeyValues>& changes);
   void add(const std::string& object, const std::string& key, const std::vector<Json>& worth,
            const JsonReader& space);
   void add_gpus(const JsonReader& space);

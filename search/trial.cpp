@@ -64,6 +64,7 @@ std::string text_of(const Trial& one) {
       .set("lacks", one.lacks.value)
       .set("gpus", one.gpus)
       .set("memory", one.memory.value)
+      .set("tight", one.tight)
       .set("at_least", one.at_least.value)
       .set("time", one.iteration_time.value)
       .set("exposed", one.exposed_communication.value)
@@ -80,6 +81,7 @@ Trial trial_from(const JsonReader& json) {
           .lacks = Bytes{json.at("lacks").number()},
           .gpus = static_cast<int>(json.at("gpus").whole_number()),
           .memory = Bytes{json.at("memory").number()},
+          .tight = json.at("tight").boolean(),
           .at_least = Seconds{json.at("at_least").number()},
           .iteration_time = Seconds{json.at("time").number()},
           .exposed_communication = Seconds{json.at("exposed").number()},
@@ -168,6 +170,7 @@ void take(Trial& result, const study::Simulated& simulated) {
             .lacks = outcome.gpu_shortfall + outcome.host_shortfall + outcome.drives_shortfall,
             .gpus = outcome.gpus,
             .memory = outcome.memory.used,
+            .tight = !outcome.tight.empty(),
             .at_least = simulated.at_least};
   if (!outcome.metrics) return;
   result.iteration_time = outcome.metrics->iteration_time;

@@ -33,8 +33,9 @@ struct Trial {
   bool simulated = false;
   Bytes lacks;  ///< of all memories together, if it does not fit
   int gpus = 0;
-  Bytes memory;      ///< used of the fullest GPU
-  Seconds at_least;  ///< an iteration, of one that is too long to be simulated
+  Bytes memory;        ///< used of the fullest GPU
+  bool tight = false;  ///< as study::Outcome::tight
+  Seconds at_least;    ///< an iteration, of one that is too long to be simulated
   // Of one that was simulated:
   Seconds iteration_time;
   Seconds exposed_communication;

@@ -31,10 +31,11 @@ std::map<Devices, HostMemory> distinct(const Timeline& timeline, int gpus_per_se
 
 /// Changes of all devices, each as many times as the server has such a device.
 std::vector<MemoryChange> changes_of(const Program& program, const Timeline& timeline,
-                                     const Devices& devices, Residence where) {
+                                     const Devices& devices, Residence where,
+                                     std::optional<int> rounds) {
   std::vector<MemoryChange> all;
   for (const auto& [actor, count] : devices) {
-    for (MemoryChange change : memory_changes(program, timeline, actor, where)) {
+    for (MemoryChange change : memory_changes(program, timeline, actor, where, rounds)) {
       change.bytes = count * change.bytes;
       change.task = -1;
       all.push_back(change);
@@ -55,13 +56,13 @@ bool holds_anything(const Program& program, Residence where) {
 }
 
 void fill(HostMemory& server, const Program& program, const Timeline& timeline,
-          const Devices& devices, Residence where) {
+          const Devices& devices, Residence where, std::optional<int> rounds) {
   ByCategory live{};
   for (const auto& [actor, count] : devices) {
     const ByCategory of = residents(program, timeline.actors[actor].sequence, where);
     for (std::size_t c = 0; c < live.size(); ++c) live[c] += count * of[c];
   }
-  const std::vector<MemoryChange> changes = changes_of(program, timeline, devices, where);
+  const std::vector<MemoryChange> changes = changes_of(program, timeline, devices, where, rounds);
   server.peak = highest_of(live, changes);
   server.peak.when = timeline.in_full(server.peak.when);
   server.steps.push_back({Instant{0}, live});
@@ -74,12 +75,13 @@ void fill(HostMemory& server, const Program& program, const Timeline& timeline,
 }  // namespace
 
 std::vector<HostMemory> host_memory(const Program& program, const Timeline& timeline,
-                                    int gpus_per_server, Residence where) {
+                                    int gpus_per_server, Residence where,
+                                    std::optional<int> rounds) {
   expects(timeline.actor_of.size() == program.devices.size(), "every device has an actor");
   if (!holds_anything(program, where)) return {};
   std::vector<HostMemory> servers;
   for (auto& [devices, server] : distinct(timeline, gpus_per_server)) {
-    fill(server, program, timeline, devices, where);
+    fill(server, program, timeline, devices, where, rounds);
     if (server.peak.total == Bytes{}) continue;
     const auto alike = std::ranges::find(servers, server.peak, &HostMemory::peak);
     if (alike == servers.end()) {

@@ -14,16 +14,18 @@ struct HostMemory {
   int server = 0;                 ///< the first of them
   int count = 1;                  ///< servers that are alike
   MemoryPeak peak;                ///< no task is told: `peak.task` is -1
-  std::vector<MemoryStep> steps;  ///< of the first iteration, in the order of time
+  std::vector<MemoryStep> steps;  ///< of the rounds, in the order of time
 };
 
 /// The distinct servers that hold anything of the program in memory, in the order of the first of
 /// each. Device d stands in server d / `gpus_per_server`. Buffers between the host and its drives
 /// count; the operating system, the framework's process and its pinned buffers do not. With `where`
-/// = drives: what lies on the drives, without file system and checkpoints.
+/// = drives: what lies on the drives, without file system and checkpoints. Of so many first rounds,
+/// as memory_changes.
 std::vector<HostMemory> host_memory(const program::Program& program, const Timeline& timeline,
                                     int gpus_per_server,
-                                    program::Residence where = program::Residence::host);
+                                    program::Residence where = program::Residence::host,
+                                    std::optional<int> rounds = {});
 
 /// The one that holds most, the first of equals; expects that there is one.
 const HostMemory& fullest(const std::vector<HostMemory>& hosts);

@@ -17,14 +17,14 @@ using program::TaskOfCall;
 class Changes {
  public:
   Changes(const Program& program, const Timeline& timeline, std::size_t actor,
-          program::Residence place)
+          program::Residence place, int rounds)
       : program_(program),
         sequence_(timeline.played.sequences[timeline.actors[actor].sequence]),
         tasks_(timeline.tasks[timeline.actors[actor].sequence]),
         times_(timeline.times[actor]),
         place_(place),
         buffers_(program, sequence_),
-        ready_((timeline.lag + std::size_t{1}) * buffers_.count(), Instant{0}) {
+        ready_(static_cast<std::size_t>(rounds) * buffers_.count(), Instant{0}) {
     result_.reserve(2 * ready_.size());  // each is allocated and freed
   }
 
@@ -89,9 +89,11 @@ class Changes {
 }  // namespace
 
 std::vector<MemoryChange> changes_by_task(const Program& program, const Timeline& timeline,
-                                          std::size_t actor, program::Residence place) {
-  Changes changes(program, timeline, actor, place);
-  for (int round = 0; round <= timeline.lag; ++round) changes.add_round(round);
+                                          std::size_t actor, program::Residence place,
+                                          std::optional<int> rounds) {
+  const int count = rounds.value_or(timeline.lag + 1);
+  Changes changes(program, timeline, actor, place, count);
+  for (int round = 0; round < count; ++round) changes.add_round(round);
   return changes.take();
 }
 
@@ -114,8 +116,10 @@ std::vector<int> order_of_time(const std::vector<MemoryChange>& by_task) {
 }
 
 std::vector<MemoryChange> memory_changes(const Program& program, const Timeline& timeline,
-                                         std::size_t actor, program::Residence place) {
-  const std::vector<MemoryChange> by_task = changes_by_task(program, timeline, actor, place);
+                                         std::size_t actor, program::Residence place,
+                                         std::optional<int> rounds) {
+  const std::vector<MemoryChange> by_task =
+      changes_by_task(program, timeline, actor, place, rounds);
   std::vector<MemoryChange> result;
   result.reserve(by_task.size());
   for (const int i : order_of_time(by_task)) result.push_back(by_task[i]);

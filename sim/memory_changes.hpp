@@ -1,6 +1,7 @@
 // The allocations and frees of a device's buffers, in the order of tasks or of time.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/quantity.hpp"
@@ -23,21 +24,23 @@ struct MemoryChange {
   Instant ready{0};
 };
 
-/// The changes in one place, in the order of tasks; of a task allocations come before frees.
+/// As memory_changes, in the order of tasks; of a task allocations come before frees.
 std::vector<MemoryChange> changes_by_task(const program::Program& program, const Timeline& timeline,
                                           std::size_t actor,
-                                          program::Residence place = program::Residence::device);
+                                          program::Residence place = program::Residence::device,
+                                          std::optional<int> rounds = {});
 
 /// The indices of these changes in the order of time. At one instant: as in memory_changes.
 std::vector<int> order_of_time(const std::vector<MemoryChange>& by_task);
 
-/// The changes in one place (device, host or drives) in the first iteration; if iterations overlap,
-/// in as many rounds as it takes to have the largest number under way. A buffer is allocated when a
+/// The changes in one place (device, host or drives) in so many first rounds; if none are named, in
+/// the first iteration, or where iterations overlap until as many as can be are under way. A buffer is allocated when a
 /// task begins and freed when a task ends. At one instant the order is: frees by tasks that ran
 /// until then, then allocations and frees by tasks that take no time, in program order. Expects a
 /// program of which nothing is freed that was not allocated (program/buffers.hpp).
 std::vector<MemoryChange> memory_changes(const program::Program& program, const Timeline& timeline,
                                          std::size_t actor,
-                                         program::Residence place = program::Residence::device);
+                                         program::Residence place = program::Residence::device,
+                                         std::optional<int> rounds = {});
 
 }  // namespace stratagem::sim

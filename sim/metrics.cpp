@@ -171,10 +171,11 @@ MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes)
 }
 
 std::vector<MemoryStep> memory_steps(const Program& program, const Timeline& timeline,
-                                     std::size_t actor) {
+                                     std::size_t actor, std::optional<int> rounds) {
   ByCategory live = residents_of(program, timeline, actor);
   std::vector<MemoryStep> steps = {{Instant{0}, live}};
-  for (const MemoryChange& change : memory_changes(program, timeline, actor)) {
+  constexpr auto on_device = program::Residence::device;
+  for (const MemoryChange& change : memory_changes(program, timeline, actor, on_device, rounds)) {
     live[static_cast<std::size_t>(change.category)] += change.bytes;
     steps.push_back({change.when, live});
   }

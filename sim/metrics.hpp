@@ -33,15 +33,15 @@ ByCategory residents(const program::Program& program, int sequence, program::Res
 /// The peak, from the bytes at the start and the changes in the order of time.
 MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes);
 
-/// Live bytes of an actor after every allocation and free in its first iteration, residents
-/// included. If iterations overlap, until all that overlap are under way.
+/// Live bytes of an actor, residents included: at the begin, and after each of its memory_changes in
+/// so many first rounds.
 struct MemoryStep {
   Instant when;
   ByCategory live{};
 };
 
 std::vector<MemoryStep> memory_steps(const program::Program& program, const Timeline& timeline,
-                                     std::size_t actor);
+                                     std::size_t actor, std::optional<int> rounds = {});
 MemoryPeak memory_peak(const program::Program& program, const Timeline& timeline,
                        std::size_t actor);
 /// The same of the actor's changes by task.

@@ -6,9 +6,19 @@
 namespace stratagem::study {
 namespace {
 
+/// Works on all indices, and tells what is done.
+void work_on(const std::string& steps, std::size_t count, const Wanted& wanted,
+             const std::function<void(std::size_t)>& work) {
+  const auto tell = [&](std::size_t done) {
+    if (wanted.tell) wanted.tell(steps, done, count);
+  };
+  tell(0);
+  for_each_index(count, wanted.threads, work, tell);
+}
+
 std::vector<Result> simulate_runs(const Scenario& scenario, const Wanted& wanted) {
   std::vector<Outcome> outcomes(scenario.runs.size());
-  for_each_index(scenario.runs.size(), wanted.threads, [&](std::size_t i) {
+  work_on("runs", scenario.runs.size(), wanted, [&](std::size_t i) {
     const Run& run = scenario.runs[i];
     Simulated simulated =
         simulate_or_refuse(run, wanted.options_of ? wanted.options_of(run) : wanted.options);
@@ -28,9 +38,8 @@ void find_changes(Result& result, const Wanted& wanted) {
 std::vector<WorkflowOutcome> simulate_workflows(const std::vector<Workflow>& workflows,
                                                 const Wanted& wanted) {
   std::vector<WorkflowOutcome> outcomes(workflows.size());
-  for_each_index(workflows.size(), wanted.threads, [&](std::size_t i) {
-    outcomes[i] = simulate_workflow(workflows[i], wanted.options);
-  });
+  work_on("workflows", workflows.size(), wanted,
+          [&](std::size_t i) { outcomes[i] = simulate_workflow(workflows[i], wanted.options); });
   return outcomes;
 }
 
@@ -41,7 +50,9 @@ Answers answer(const Scenario& scenario, const std::vector<Workflow>& workflows,
   Answers answers{.results = simulate_runs(scenario, wanted),
                   .workflows = simulate_workflows(workflows, wanted),
                   .of_runs = {}};
-  for (Result& result : answers.results) {
+  for (std::size_t i = 0; i < answers.results.size(); ++i) {
+    Result& result = answers.results[i];
+    if (wanted.tell) wanted.tell("runs: what would change them", i, answers.results.size());
     if (only_generates(*result.run, workflows)) continue;
     find_changes(result, wanted);
     answers.of_runs.push_back(result);

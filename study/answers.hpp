@@ -12,6 +12,9 @@
 
 namespace stratagem::study {
 
+/// Is told how many steps of a kind of work are done, of how many; from any thread.
+using Tell = std::function<void(const std::string& steps, std::size_t done, std::size_t all)>;
+
 /// What is wanted beside figures.
 struct Wanted {
   bool remedies = false;  ///< of runs that do not fit
@@ -21,6 +24,7 @@ struct Wanted {
   std::function<SimulateOptions(const Run&)> options_of = {};
   /// Is shown each run before its program and timeline go; from several threads.
   std::function<void(std::size_t, const Simulated&)> show = {};
+  Tell tell = {};
 };
 
 struct Answers {

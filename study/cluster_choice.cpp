@@ -70,11 +70,20 @@ void read_host_memory(const JsonReader& reader, topology::NodeDesign& design) {
   if (*design.host_memory < Bytes{}) memory->fail("a size of 0 or more, such as \"512 GiB\"");
 }
 
+void read_price(const JsonReader& reader, topology::NodeDesign& design) {
+  const auto price = reader.find("price_per_gpu_hour");
+  if (!price) return;
+  design.price_per_gpu_hour = price->number();
+  if (!(*design.price_per_gpu_hour > 0) || *design.price_per_gpu_hour > 1e6)
+    price->fail("more than 0, and at most 1e6");
+}
+
 }  // namespace
 
 ClusterChoice read_cluster(const JsonReader& reader) {
   topology::NodeFile server = read_servers(reader);
   read_host_memory(reader, server.design);
+  read_price(reader, server.design);
   if (const auto drives = reader.find("drives"))
     server.design = topology::read_drives(*drives, server.design);
   divide_processors(reader, server.design);

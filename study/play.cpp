@@ -43,15 +43,19 @@ void add_tasks(std::vector<Task>& tasks, const Scenario& scenario, const Selecti
 
 }  // namespace
 
-std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads) {
+std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads,
+                         const Tell& tell) {
   std::vector<std::vector<Outcome>> outcomes;
   for (const Scenario& scenario : scenarios) outcomes.emplace_back(scenario.runs.size());
   std::vector<Task> tasks;
   for (std::size_t i = 0; i < scenarios.size(); ++i)
     add_tasks(tasks, scenarios[i], selection, outcomes[i]);
-  for_each_index(tasks.size(), threads, [&](std::size_t i) {
-    *tasks[i].outcome = simulate_or_refuse(*tasks[i].run, {}).outcome;
-  });
+  for_each_index(
+      tasks.size(), threads,
+      [&](std::size_t i) { *tasks[i].outcome = simulate_or_refuse(*tasks[i].run, {}).outcome; },
+      [&](std::size_t done) {
+        if (tell) tell("runs", done, tasks.size());
+      });
   std::vector<Played> played(scenarios.size());
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     played[i].scenario = std::move(scenarios[i]);

@@ -158,10 +158,11 @@ std::optional<Tried> try_change(const Run& run, const Change& change) {
     const Run changed = with_settings(run, settings(change));
     const Outcome outcome = simulate(changed, {.memory_first = true}).outcome;
     const Seconds time = outcome.metrics ? outcome.metrics->iteration_time : Seconds{};
-    return Tried{change,
-                 {words(change), settings(change), time, outcome.memory.used},
-                 outcome.status == Outcome::Status::ok,
-                 outcome.metrics.has_value()};
+    return Tried{
+        change,
+        {words(change), settings(change), time, outcome.memory.used, !outcome.tight.empty()},
+        outcome.status == Outcome::Status::ok,
+        outcome.metrics.has_value()};
   } catch (const InputError&) {
     return {};
   }

@@ -16,7 +16,8 @@ struct Remedy {
   std::string change;  ///< in words of the scenario: `"recompute": "full"`
   Json settings;       ///< to be laid over the run: {"strategy": {"recompute": "full"}}
   Seconds iteration_time;
-  Bytes used;  ///< of the fullest device
+  Bytes used;          ///< of the fullest device
+  bool tight = false;  ///< as Outcome::tight
 };
 
 /// The cheapest changes, at most `most`, by the iteration time that they lead to; every one was

@@ -165,4 +165,11 @@ std::vector<std::string> refusals(const std::vector<Result>& results) {
   return refusals(all);
 }
 
+std::optional<double> cost_of_billion_tokens(const Run& run, int gpus, Seconds iteration_time) {
+  const std::optional<double> price = run.cluster.design().price_per_gpu_hour;
+  if (!price) return std::nullopt;
+  const double tokens = run.batch.global * static_cast<double>(run.batch.sequence);
+  return *price * gpus * (iteration_time.value / 3600) * (1e9 / tokens);
+}
+
 }  // namespace stratagem::study

@@ -5,12 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "base/quantity.hpp"
 #include "study/gains.hpp"
 #include "study/remedies.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::study {
+
+/// Of a run on so many GPUs, whose iteration takes so long: what a billion tokens cost. None if
+/// nobody says what a GPU costs.
+std::optional<double> cost_of_billion_tokens(const Run& run, int gpus, Seconds iteration_time);
 
 /// One figure of one run. Units: s, TFLOP/s, bytes, or plain ratios.
 struct Figure {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "study/answers.hpp"
 #include "study/results.hpp"
 
 namespace stratagem::study {
@@ -24,7 +25,8 @@ struct Played {
 /// Simulates, on so many threads, every run that has a measured figure of the selection, and every
 /// run that such runs are compared with. A refused run has an outcome that says so; other runs have
 /// one without metrics.
-std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads);
+std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads,
+                         const Tell& tell = {});
 
 /// The heading that a run's figures are summed up under: its `group`, or its scenario's file
 /// without folder and ".json".

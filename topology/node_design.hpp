@@ -112,6 +112,7 @@ struct NodeDesign {
   /// What its vertices of kind `drive` are; none: it has none that we know of
   /// (topology/drives.hpp).
   std::optional<Drives> drives = {};
+  std::optional<double> price_per_gpu_hour = {};  ///< in any currency; none: not known
   /// Measured between such servers; none: collectives between servers are as fast as the ports let
   /// them be (cost/port_shares.hpp).
   MeasuredCollectives measured = {};

@@ -2,9 +2,7 @@
 #include "commands/execution/journal.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -43,21 +41,7 @@ void Journal::watch(kernels::World& world) {
     const std::string gone = world_->gone();
     return end("ended by " + signal + (gone.empty() ? "" : "; " + gone + " is gone"));
   });
-  if (of_.rank == 0 && isatty(STDERR_FILENO) != 0)
-    teller_ = std::jthread([this](const std::stop_token& stop) {
-      std::mutex mutex;
-      std::unique_lock lock(mutex);
-      std::condition_variable_any changed;
-      while (!changed.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; }) &&
-             !stop.stop_requested())
-        tell_place();
-      fmt::print(stderr, "\r\x1b[K");
-    });
-}
-
-void Journal::tell_place() {
-  constexpr std::size_t most = 78;
-  fmt::print(stderr, "\r\x1b[K{}", current_.text().substr(0, most));
+  if (of_.rank == 0) line_.emplace([this] { return current_.text(); });
 }
 
 void Journal::change(const std::function<void()>& change) {

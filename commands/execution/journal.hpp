@@ -7,9 +7,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "base/json_writer.hpp"
+#include "commands/progress.hpp"
 #include "commands/ranks/termination.hpp"
 #include "execute/current_task.hpp"
 #include "kernels/ranks/world.hpp"
@@ -33,8 +33,7 @@ class Journal {
   ~Journal();
 
   /// From here on the rank also says how it stopped, and exits with `check_failed`, where it waits
-  /// in vain for another rank of `world`, or is asked to end. On rank 0 of a terminal it tells each
-  /// second where it is. Once; `world` outlives the journal.
+  /// in vain for another rank of `world`, or is asked to end. Rank 0 has a progress line. Once; `world` outlives the journal.
   void watch(kernels::World& world);
 
   /// Changes what `describe` reads, and writes it, if the last time is half a second ago.
@@ -50,7 +49,6 @@ class Journal {
   using Clock = std::chrono::steady_clock;
   void write(const std::string& reason) const;
   int end(const std::string& reason);
-  void tell_place();
 
   Of of_;
   const execute::CurrentTask& current_;
@@ -58,7 +56,7 @@ class Journal {
   Clock::time_point written_;
   kernels::World* world_ = nullptr;
   std::optional<Termination> termination_;
-  std::jthread teller_;
+  std::optional<ProgressLine> line_;
 };
 
 }  // namespace stratagem::commands

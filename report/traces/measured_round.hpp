@@ -21,4 +21,10 @@ inline sim::Instant first_begin(const sim::Timeline& timeline) {
   return first;
 }
 
+/// When the iteration before the measured one ends.
+inline sim::Instant iteration_begin(const sim::Timeline& timeline) {
+  const std::size_t number = timeline.measured_iteration();
+  return number == 0 ? sim::Instant{0} : timeline.iteration_ends[number - 1];
+}
+
 }  // namespace stratagem::report

@@ -1,6 +1,8 @@
 // Events by process; places in the program put them in order.
 #include "report/traces/read_trace.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -33,6 +35,17 @@ TraceOf described(const JsonReader& reader) {
   return of;
 }
 
+/// Traces may begin before their first tasks do.
+void count_from_first(std::vector<std::vector<TracedTask>>& devices) {
+  double first = std::numeric_limits<double>::infinity();
+  for (const std::vector<TracedTask>& tasks : devices) {
+    for (const TracedTask& task : tasks) first = std::min(first, task.begin);
+  }
+  for (std::vector<TracedTask>& tasks : devices) {
+    for (TracedTask& task : tasks) task.begin -= first;
+  }
+}
+
 }  // namespace
 
 Trace read_trace(const std::string& file) {
@@ -47,7 +60,7 @@ Trace read_trace(const std::string& file) {
     if (phase == "M" && event.at("name").text() == "thread_name")
       rows[{event.at("pid").whole_number(), event.at("tid").whole_number()}] =
           event.at("args").at("name").text();
-    if (phase != "X") continue;
+    if (phase != "X" || !event.at("args").has("task")) continue;
     const std::int64_t place = event.at("args").at("task").whole_number();
     tasks[event.at("pid").whole_number()].emplace(place, task_of(event, rows));
   }
@@ -59,6 +72,7 @@ Trace read_trace(const std::string& file) {
     for (const auto& [place, task] : tasks[process.whole_number()])
       trace.devices.back().push_back(task);
   }
+  count_from_first(trace.devices);
   return trace;
 }
 

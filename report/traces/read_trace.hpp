@@ -8,7 +8,7 @@
 
 namespace stratagem::report {
 
-/// A task of one iteration, in seconds from the begin of that.
+/// A task of one iteration, in seconds from the begin of the first.
 struct TracedTask {
   std::string name, block, cell, kind, stream;
   double begin = 0;

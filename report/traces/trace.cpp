@@ -42,7 +42,7 @@ class Writer {
       events_.process(a, name_of(a));
       name_rows(a);
       write_tasks(a);
-      write_memory(a, sim::memory_steps(program_, timeline_, a));
+      write_memory(a, sim::memory_steps(program_, timeline_, a, static_cast<int>(round_) + 1));
       if (!contents_.links.empty()) write_links(a, contents_.links[a]);
     }
     write_messages();
@@ -52,6 +52,7 @@ class Writer {
       events_.process(id, and_like_it("memory of server", host.server, host.count));
       write_memory(id, host.steps);
     }
+    write_iteration(timeline_.actors.size() + contents_.hosts.size());
     return events_.text();
   }
 
@@ -136,15 +137,27 @@ class Writer {
     }
   }
 
+  /// From the last step before the round on.
   void write_memory(std::size_t a, const std::vector<sim::MemoryStep>& steps) {
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-      std::string values = member("all", sim::sum(steps[s].live).value);
-      for (std::size_t c = 0; c < steps[s].live.size(); ++c) {
-        if (s == 0 || steps[s].live[c] != steps[s - 1].live[c])
-          values += "," + member(program::category_names[c], steps[s].live[c].value);
+    const auto later = std::ranges::upper_bound(steps, zero_, {}, &sim::MemoryStep::when);
+    const auto first = later == steps.begin() ? later : std::prev(later);
+    for (auto step = first; step != steps.end(); ++step) {
+      std::string values = member("all", sim::sum(step->live).value);
+      for (std::size_t c = 0; c < step->live.size(); ++c) {
+        if (step == first || step->live[c] != std::prev(step)->live[c])
+          values += "," + member(program::category_names[c], step->live[c].value);
       }
-      events_.counter(a, microseconds(sim::Instant{0}, steps[s].when), "memory", values);
+      events_.counter(a, microseconds(zero_, std::max(zero_, step->when)), "memory", values);
     }
+  }
+
+  void write_iteration(std::size_t process) {
+    const std::size_t number = timeline_.measured_iteration();
+    const sim::Instant begin = iteration_begin(timeline_), end = timeline_.iteration_ends[number];
+    events_.process(process, "run");
+    events_.row(process, 0, "iterations");
+    events_.slice({process, 0, microseconds(zero_, begin)}, microseconds(begin, end), "iteration",
+                  fmt::format(R"("number":{})", number));
   }
 
   void write_links(std::size_t a, const LinkRates& links) {
@@ -164,7 +177,7 @@ class Writer {
   const sim::Timeline& timeline_;
   const TraceContents& contents_;
   std::size_t round_ = measured_round(timeline_);
-  sim::Instant zero_ = first_begin(timeline_);
+  sim::Instant zero_ = std::min(first_begin(timeline_), iteration_begin(timeline_));
   std::vector<bool> is_shown_;  ///< by actor
   TraceEvents events_;
 };

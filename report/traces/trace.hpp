@@ -26,9 +26,9 @@ TraceOf trace_of(const std::string& run, const study::Simulated& simulated);
 
 /// What a trace shows beside tasks and memory of GPUs, and which devices.
 struct TraceContents {
-  std::vector<sim::HostMemory> hosts = {};
-  std::vector<LinkRates> links = {};  ///< by actor; none: not known
-  std::vector<int> devices = {};      ///< each once, whose actors are shown; none: all are
+  std::vector<sim::HostMemory> hosts = {};  ///< steps until the end of measured_round
+  std::vector<LinkRates> links = {};        ///< by actor; none: not known
+  std::vector<int> devices = {};            ///< each once, whose actors are shown; none: all are
 };
 
 /// By actor: does a trace of these devices show it?
@@ -36,12 +36,12 @@ std::vector<bool> shown_actors(const sim::Timeline& timeline, const std::vector<
 
 /// One process per actor with a row per stream. Slices are the tasks of the round in which the
 /// measured iteration ends, with cell, bytes or FLOPs as arguments, and arrows lead from what sends
-/// a message to what receives it. The counter "memory" has the bytes of each category, and of all,
-/// in the first iteration; "links" has rates in GB/s. A counter names only what changes. Times in
-/// microseconds: of tasks and links from the first begin of any actor's task, of memory from the
-/// begin of the simulation. Servers come behind, a process with a counter of memory each.
-/// "otherData" has what the trace is of, and by device the process that stands for it, -1 if that
-/// is not shown.
+/// a message to what receives it. The counter "memory" has the bytes of each category, and of all;
+/// "links" has rates in GB/s. A counter names only what changes. Servers come behind, a process with
+/// a counter of memory each, then a process "run" with the slice "iteration": from the end of the
+/// iteration before to that of the measured one. Times in microseconds from its begin, or from that
+/// of the first task, if that is sooner. "otherData" has what the trace is of, and by device the
+/// process that stands for it, -1 if that is not shown.
 std::string chrome_trace(const program::Program& program, const sim::Timeline& timeline,
                          const TraceOf& of, const TraceContents& contents = {});
 

@@ -35,6 +35,42 @@ TEST_CASE("all keys that a searcher found are columns of the table") {
   CHECK_THAT(headings, !ContainsSubstring("tensor"));
 }
 
+TEST_CASE("a search shows what a billion tokens cost, and which plans barely fit") {
+  const TemporaryFolder folder;
+  const search::Space space = search::Space::read(
+      JsonReader::from_text(small_space(R"({"pipeline": [1], "data": [4], "tensor": [1],
+        "micro_batch": [1, 2], "zero": [0], "recompute": ["none"], "schedule": ["1f1b"],
+        "sequence_parallel": [false]})"),
+                            (folder.path() / "a.json").string()),
+      {{.path = {"cluster", "price_per_gpu_hour"}, .values = {2}}});
+  search::Swept swept = search::sweep(space, {});
+  REQUIRE(swept.answers.size() == 2);
+  const Json json = search_json(space, swept, 2);
+  for (const JsonReader& plan : JsonReader::from_text(json.text(), "").at("best").elements()) {
+    // Four GPUs for the time of a billion tokens, at 2 an hour.
+    const double seconds = 1e9 / plan.at("tokens_per_s").number();
+    CHECK(plan.at("cost_per_billion_tokens").number() == Approx(4 * 2 * seconds / 3600));
+    CHECK_FALSE(plan.at("tight").boolean());
+  }
+  CHECK_THAT(search_table(space, swept, 2), ContainsSubstring("cost/Gtoken"));
+  CHECK_THAT(search_table(space, swept, 2), !ContainsSubstring("tight"));
+  swept.answers[0].trial.tight = true;
+  CHECK_THAT(search_table(space, swept, 2), ContainsSubstring("B, tight"));
+}
+
+TEST_CASE("what is set for a search stands over its defaults, and is none of its keys") {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "a.json").string();
+  const JsonReader scenario =
+      JsonReader::from_text(small_space(R"({"pipeline": [1], "tensor": [1, 2]})"), file);
+  const search::Space set =
+      search::Space::read(scenario, {{.path = {"training", "precision"}, .values = {"fp16"}}});
+  CHECK(set.defaults().at("training").at("precision").text() == "fp16");
+  CHECK_THROWS_WITH(
+      search::Space::read(scenario, {{.path = {"strategy", "tensor"}, .values = {4}}}),
+      ContainsSubstring("strategy.tensor"));
+}
+
 TEST_CASE("two searchers do not divide one plan") {
   const TemporaryFolder folder;
   const search::Space space = read(folder, small_space(R"({"pipeline": [2],

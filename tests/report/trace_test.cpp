@@ -57,6 +57,14 @@ std::vector<JsonReader> of_phase(const std::vector<JsonReader>& events, const st
   return result;
 }
 
+/// The slices of tasks, or that of the iteration.
+std::vector<JsonReader> slices_of(const std::vector<JsonReader>& events, bool of_tasks = true) {
+  std::vector<JsonReader> result = of_phase(events, "X");
+  std::erase_if(result,
+                [&](const JsonReader& event) { return event.at("args").has("task") != of_tasks; });
+  return result;
+}
+
 /// Takes the new values of a counter.
 void take_changes(const JsonReader& event, std::map<std::string, double>& values) {
   const JsonReader changed = event.at("args");
@@ -72,6 +80,7 @@ TEST_CASE("a trace has a process per device class, named, and a row per stream")
   for (const JsonReader& event : of_phase(traced.events, "M")) {
     if (event.at("name").text() == "process_sort_index") continue;
     const std::string name = event.at("args").at("name").text();
+    if (name == "run" || name == "iterations") continue;
     if (event.at("name").text() == "process_name") {
       CHECK(processes.insert(event.at("pid").whole_number()).second);
       CHECK_THAT(name, StartsWith("device "));
@@ -101,7 +110,7 @@ TEST_CASE("a trace has every task of an iteration, and those of one row do not o
   };
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Slice>> rows;
   std::map<std::int64_t, std::size_t> slices;
-  for (const JsonReader& event : of_phase(traced.events, "X")) {
+  for (const JsonReader& event : slices_of(traced.events)) {
     const std::int64_t process = event.at("pid").whole_number();
     const double begin = event.at("ts").number();
     rows[{process, event.at("tid").whole_number()}].push_back(
@@ -122,10 +131,29 @@ TEST_CASE("a trace has every task of an iteration, and those of one row do not o
   }
 }
 
+TEST_CASE("a trace has its iteration as a slice, as long as the iteration time") {
+  const Traced traced = trace_of(GENERATE("four", "eight", "two servers"));
+  const std::vector<JsonReader> iterations = slices_of(traced.events, false);
+  REQUIRE(iterations.size() == 1);
+  const double begin = iterations[0].at("ts").number();
+  const double time = iterations[0].at("dur").number();
+  CHECK(time == Approx(traced.simulated.outcome.metrics->iteration_time.value * 1e6).margin(1e-6));
+  double first = begin, last = 0, longest = 0;
+  for (const JsonReader& event : slices_of(traced.events)) {
+    const double end = event.at("ts").number() + event.at("dur").number();
+    first = std::min(first, event.at("ts").number());
+    last = std::max(last, end);
+    longest = std::max(longest, event.at("dur").number());
+  }
+  CHECK(first == 0);
+  CHECK(last == Approx(begin + time).margin(1e-6));  // no iteration begins before this one ends
+  CHECK(longest < time);
+}
+
 TEST_CASE("in a trace a message begins at one instant on both of its devices") {
   const Traced traced = trace_of("eight");
   std::map<std::string, std::vector<double>> sent, received;  // by what is sent
-  for (const JsonReader& event : of_phase(traced.events, "X")) {
+  for (const JsonReader& event : slices_of(traced.events)) {
     const std::string name = event.at("name").text();
     if (name.starts_with("send ")) sent[name.substr(5)].push_back(event.at("ts").number());
     if (name.starts_with("receive ")) received[name.substr(8)].push_back(event.at("ts").number());
@@ -138,7 +166,7 @@ TEST_CASE("an arrow leads from each message's sender to its receiver") {
   const Traced traced = trace_of("eight");
   // The bar in which each end of an arrow lies, by place and begin.
   std::map<std::tuple<std::int64_t, std::int64_t, double>, std::string> bars;
-  for (const JsonReader& event : of_phase(traced.events, "X"))
+  for (const JsonReader& event : slices_of(traced.events))
     bars[{event.at("pid").whole_number(), event.at("tid").whole_number(),
           event.at("ts").number()}] = event.at("name").text();
   const auto bar_of = [&](const JsonReader& event) {
@@ -169,11 +197,11 @@ TEST_CASE("a trace of some devices has their processes alone, and names them") {
     if (event.at("name").text() == "process_name")
       names.push_back(event.at("args").at("name").text());
   }
-  CHECK(names == std::vector<std::string>{"devices 7, 6"});
+  CHECK(names == std::vector<std::string>{"devices 7, 6", "run"});
   std::size_t of_all = 0;
-  for (const JsonReader& event : of_phase(all.events, "X"))
+  for (const JsonReader& event : slices_of(all.events))
     of_all += event.at("pid").whole_number() == timeline.actor_of[7] ? 1 : 0;
-  CHECK(of_phase(last.events, "X").size() == of_all);
+  CHECK(slices_of(last.events).size() == of_all);
   CHECK(of_phase(last.events, "s").empty());  // whoever receives is not shown
 }
 

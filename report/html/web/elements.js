@@ -21,7 +21,10 @@ function faint(text) {
 // Columns are {name, key, of, text, left}: `of` takes a figure or a word from a row's value, and
 // `text` makes words of it; where there is none the cell is empty. A cell of a figure has the
 // figure itself in data-value, and its key in data-key. `group` of a row begins a new block.
-function tableOf(columns, rows, group = () => "") {
+// Optional columns are left out where no row has anything in them.
+function tableOf(allColumns, rows, group = () => "") {
+  const columns = allColumns.filter((column) =>
+    !column.optional || rows.some((row) => (column.of(row) ?? "") !== ""));
   const heads = columns.map(
       (column) => make("th", {scope: "col", class: column.left ? "left" : ""}, column.name));
   const body = make("tbody");

@@ -15,10 +15,13 @@ const planColumns = [
   {name: "iteration", key: "iteration_time_s", of: (plan) => plan.iteration_time_s,
    text: inSeconds},
   {name: "tokens/s", key: "tokens_per_s", of: (plan) => plan.tokens_per_s, text: inNumber},
+  {name: "cost of 1e9 tokens", key: "cost_per_billion_tokens",
+   of: (plan) => plan.cost_per_billion_tokens, text: inNumber, optional: true},
   {name: "TFLOP/s per GPU", key: "model_tflops_per_gpu", of: (plan) => plan.model_tflops_per_gpu,
    text: inNumber},
   {name: "idle", key: "bubble_fraction", of: (plan) => plan.bubble_fraction, text: inPercent},
   {name: "memory", key: "peak_used_bytes", of: (plan) => plan.peak_used_bytes, text: inBytes},
+  {name: "", left: true, of: (plan) => plan.tight ? "tight" : "", optional: true},
   {name: "settings", left: true, of: inOneLine},
 ];
 

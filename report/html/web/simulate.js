@@ -38,6 +38,8 @@ const runColumns = [
   {name: "tokens/s", key: "tokens_per_s", of: ifFits((run) => run.tokens_per_s), text: inNumber},
   {name: "per GPU", key: "tokens_per_s_per_gpu", of: ifFits((run) => run.tokens_per_s / run.gpus),
    text: inNumber},
+  {name: "cost of 1e9 tokens", key: "cost_per_billion_tokens",
+   of: ifFits((run) => run.cost_per_billion_tokens), text: inNumber, optional: true},
   {name: "MFU", key: "mfu", of: ifFits((run) => run.mfu), text: inPercent},
   {name: "exposed communication", key: "exposed_communication_s",
    of: ifFits((run) => run.exposed_communication_s), text: inSeconds},
