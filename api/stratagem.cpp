@@ -15,6 +15,7 @@
 #include "report/html/page.hpp"
 #include "report/html/picture.hpp"
 #include "report/report.hpp"
+#include "report/run_columns.hpp"
 #include "report/search_report.hpp"
 #include "search/sweep.hpp"
 #include "search/trial.hpp"
@@ -119,10 +120,11 @@ Error::Error(const std::string& line, std::string where, std::string wanted, std
       found(std::move(had)) {}
 Error::~Error() = default;
 
-std::string simulate(const Scenario& scenario, const Asked& asked) {
+Predicted simulate(const Scenario& scenario, const Asked& asked) {
   return told([&] {
     const Answered all = answered(scenario, asked, false);
-    return report::to_json(all.scenario, all.answers).text(2) + "\n";
+    return Predicted{.json = report::to_json(all.scenario, all.answers).text(2) + "\n",
+                     .csv = report::csv_of(all.answers.of_runs, std::nullopt)};
   });
 }
 
@@ -147,8 +149,10 @@ Found search(const Scenario& scenario, const Sought& sought) {
     const search::Swept swept = search::sweep(space, how, [](const search::Progress&) {});
     std::vector<search::Explanation> explained;
     if (sought.why) explained = search::explain(space, swept, 2, how.threads);
-    Found found{.json = report::search_json(space, swept, best, explained).text(2) + "\n",
-                .plans = {}};
+    const Json json = report::search_json(space, swept, best, explained);
+    Found found{.json = json.text(2) + "\n",
+                .plans = {},
+                .page = report::searched_page(space.question(), sought.least, json)};
     if (!swept.answers.empty())
       found.plans = report::best_plans(space, swept, best, scenario.folder).text(2) + "\n";
     return found;

@@ -47,10 +47,16 @@ struct Asked {
   int jobs = 0;  ///< runs at once; 0: as many as there are processors
 };
 
-/// Predicts time and memory of every run. Returns what `simulate --json` writes
-/// (scenarios/schema/report.schema.json). All functions throw Error. All may be called from several
-/// threads but use_library, which comes before the others.
-STRATAGEM_EXPORT std::string simulate(const Scenario& scenario, const Asked& asked = {});
+/// Time and memory of every run, as `simulate --json` (scenarios/schema/report.schema.json) and
+/// `simulate --csv` write them; a CSV's cost is empty, since nobody tells a price.
+struct Predicted {
+  std::string json;
+  std::string csv;
+};
+
+/// Predicts every run. All functions throw Error. All may be called from several threads but
+/// use_library, which comes before the others.
+STRATAGEM_EXPORT Predicted simulate(const Scenario& scenario, const Asked& asked = {});
 
 /// The same as a page of HTML with tables and pictures, as `simulate --report` writes it.
 STRATAGEM_EXPORT std::string simulated_page(const Scenario& scenario, const Asked& asked = {});
@@ -65,10 +71,11 @@ struct Sought {
 };
 
 /// The best plans of a scenario's space. `plans` is a scenario with them, for simulate(); `json` is
-/// what `search --json` writes (search_report.schema.json).
+/// what `search --json` writes (search_report.schema.json), `page` what `search --report` writes.
 struct Found {
   std::string json;
   std::string plans;  ///< "" where no plan fits
+  std::string page;
 };
 STRATAGEM_EXPORT Found search(const Scenario& scenario, const Sought& sought = {});
 

@@ -45,9 +45,13 @@ PYBIND11_MODULE(_core, module) {
       .def_readwrite("why", &api::Sought::why)
       .def_readwrite("store", &api::Sought::store)
       .def_readwrite("jobs", &api::Sought::jobs);
+  py::class_<api::Predicted>(module, "Predicted")
+      .def_readonly("json", &api::Predicted::json)
+      .def_readonly("csv", &api::Predicted::csv);
   py::class_<api::Found>(module, "Found")
       .def_readonly("json", &api::Found::json)
-      .def_readonly("plans", &api::Found::plans);
+      .def_readonly("plans", &api::Found::plans)
+      .def_readonly("page", &api::Found::page);
   module.def("simulate", &api::simulate, without_lock);
   module.def("simulated_page", &api::simulated_page, without_lock);
   module.def("search", &api::search, without_lock);

@@ -1,4 +1,4 @@
-// Asks for one run's prediction and prints the report; then what a mistake is answered with.
+// Prints a run's prediction as JSON and as CSV; then what a mistake is answered with.
 #include <iostream>
 #include <stratagem/stratagem.hpp>
 
@@ -16,7 +16,8 @@ constexpr const char* question = R"({
 
 int main() {
   using namespace stratagem;
-  std::cout << api::simulate({.text = question});
+  const api::Predicted predicted = api::simulate({.text = question});
+  std::cout << predicted.json << predicted.csv;
   try {
     api::simulate({.text = question}, {.set = {"tensor=three"}});
   } catch (const api::Error& error) {

@@ -3,6 +3,23 @@ import html
 import json
 from collections.abc import Mapping
 
+from . import _core
+
+
+def filled(options, values):
+    """`options`, an object of the library's, with these members; None leaves its own."""
+    for name, value in values.items():
+        if value is not None:
+            setattr(options, name, value)
+    return options
+
+
+class Data:
+    """Equal to another of its kind with the same members; can be copied and pickled."""
+
+    def __eq__(self, other):
+        return type(other) is type(self) and vars(other) == vars(self)
+
 
 class Run(Mapping):
     """One run: figures as attributes, in SI units and bytes, or by the keys of the JSON report.
@@ -39,16 +56,29 @@ class Run(Mapping):
         return [*super().__dir__(), *self._figures]
 
     def __repr__(self):
-        time = self.iteration_time
-        return f"<Run {self['name']!r}: {self['status']}" + (f", {time:.4g} s>" if time else ">")
+        time = f", {self.iteration_time:.4g} s" if self["status"] == "ok" else ""
+        return f"<Run {self['name']!r}: {verdict(self)}{time}>"
 
 
 # Figures that a run may lack: it was refused, or nothing is its baseline.
 FIGURES = ("iteration_time", "makespan", "samples_per_s", "tokens_per_s", "model_tflops_per_gpu",
            "hardware_tflops_per_gpu", "mfu", "hfu", "scaling_efficiency", "speedup",
            "bubble_fraction", "exposed_communication", "peak_memory", "peak_used", "fits", "gpus")
-COLUMNS = ("name", "status", "gpus", "iteration_time_s", "tokens_per_s", "mfu",
-           "bubble_fraction", "exposed_communication_s", "peak_used_bytes", "fits")
+COLUMNS = ("name", "verdict", "gpus", "iteration_time_s", "tokens_per_s", "mfu",
+           "bubble_fraction", "exposed_communication_s", "peak_used_bytes", "reason")
+# What is told of a run that does not fit or was refused: what it would take is no prediction.
+OF_NO_RUN = ("name", "gpus", "peak_used_bytes", "reason")
+VERDICTS = {"ok": "fits", "out_of_memory": "does not fit", "refused": "refused"}
+
+
+def verdict(run):
+    return VERDICTS[run["status"]] + (", tight" if run.get("tight") else "")
+
+
+def row_of(run):
+    """The row of a run in a table for people."""
+    shown = COLUMNS if run["status"] == "ok" else OF_NO_RUN
+    return {"verdict": verdict(run), **{key: run[key] for key in shown if key in run}}
 
 
 def table(rows, columns):
@@ -81,7 +111,7 @@ def flat(figures, before=""):
     return row
 
 
-class Picture:
+class Picture(Data):
     """A page of HTML, which a notebook shows in a frame."""
 
     def __init__(self, page):
@@ -97,18 +127,20 @@ class Picture:
                 'style="border: 0"></iframe>')
 
 
-class Report:
+class Report(Data):
     """The runs of a scenario, predicted.
 
     `runs` has them by name, `json` is what `stratagem simulate --json` writes, `records()` one flat
     dict a run, for pandas.DataFrame or csv.
     """
 
-    def __init__(self, text, page):
+    def __init__(self, text, csv, question, options):
         self.json = json.loads(text)
         self.text = text
         self.runs = {run["name"]: Run(run) for run in self.json["runs"]}
-        self._page = page
+        self._csv = csv
+        self._question = question  # text, folder and name
+        self._options = options
 
     def records(self):
         return [flat(run) for run in self.json["runs"]]
@@ -117,23 +149,36 @@ class Report:
         """A pandas.DataFrame with a row for each run."""
         return frame(self.records())
 
+    def to_csv(self, file=None):
+        """What `stratagem simulate --csv` writes: all runs, times only of those that fit.
+
+        Returns the text, or writes it to a file.
+        """
+        if file is None:
+            return self._csv
+        with open(file, "w", encoding="utf-8", newline="") as out:
+            out.write(self._csv)
+
     def picture(self):
         """The page of `stratagem simulate --report`; all runs are simulated again for it."""
-        return Picture(self._page())
+        return Picture(_core.simulated_page(_core.Scenario(*self._question),
+                                            filled(_core.Asked(), self._options)))
 
     def _repr_html_(self):
-        return table(self.json["runs"], COLUMNS)
+        rows = [row_of(run) for run in self.json["runs"]]
+        return table(rows, [key for key in COLUMNS if any(key in row for row in rows)])
 
     def __repr__(self):
         return f"<Report of {', '.join(map(repr, self.runs.values()))}>"
 
 
-class Search:
+class Search(Data):
     """The best plans of a space: `best`, a list of dicts, and `plans`, a scenario with them."""
 
-    def __init__(self, text, plans):
+    def __init__(self, text, plans, page):
         self.json = json.loads(text)
         self.text = text
+        self._page = page
         self.plans = json.loads(plans) if plans else None
 
     @property
@@ -147,13 +192,17 @@ class Search:
         """A pandas.DataFrame with a row for each of the best plans."""
         return frame(self.records())
 
+    def picture(self):
+        """The page of `stratagem search --report`."""
+        return Picture(self._page)
+
     def _repr_html_(self):
         rows = self.records()
         columns = [key for key in (rows[0] if rows else {}) if not key.startswith("settings.")]
         return table(rows, columns)
 
 
-class Imported:
+class Imported(Data):
     """A scenario from other programs' files, and what became of their settings."""
 
     def __init__(self, text):

@@ -1,4 +1,5 @@
 """What a user's input can do wrong."""
+import reprlib
 
 
 class Error(ValueError):
@@ -12,3 +13,10 @@ class Error(ValueError):
         self.path = path  # JSON pointer; "": the whole input
         self.expected = expected
         self.found = found
+
+
+def wrong(path, expected, value):
+    """The Error of a value that is not what is expected there."""
+    found = " ".join(reprlib.repr(value).split())
+    place = f"{path}: " if path else ""
+    return Error(f"{place}expected {expected}, found {found}", path, expected, found)

@@ -35,6 +35,7 @@ must("${CMAKE_COMMAND}" -S "${SOURCE}/examples/outside" -B "${FOLDER}/outside"
 must("${CMAKE_COMMAND}" --build "${FOLDER}/outside")
 must("${FOLDER}/outside/outside")
 contains("${out}" "\"iteration_time_s\"")
+contains("${out}" "run,group,status,gpus")
 contains("${err}" "[/runs/0/strategy/tensor]")
 
 if(PYTHON)

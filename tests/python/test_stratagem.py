@@ -1,14 +1,19 @@
 """The module of Python: the answers of the command line, and errors that say what to write."""
+import copy
+import html
+import inspect
 import json
 import math
 import os
 import pathlib
+import pickle
 import subprocess
 
 import pytest
 
 import stratagem
 from stratagem.answers import FIGURES
+from stratagem.arguments import EXPECTED
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ["STRATAGEM_EXECUTABLE"]
@@ -23,6 +28,23 @@ SMALL = {
          "training": {"global_batch": 8, "micro_batch": 4, "precision": "fp16",
                       "optimizer": "adam"},
          "strategy": {"data": 2}}]}
+WIDE = {"family": "gpt", "layers": 12, "hidden": 4096, "heads": 32, "sequence": 128,
+        "vocabulary": 1024}
+SPACE = {"question": "?",
+         "defaults": {key: value for key, value in SMALL["runs"][0].items()
+                      if key not in ("name", "strategy")},
+         "search": {"tensor": [1, 2], "pipeline": [1], "schedule": ["1f1b"], "zero": [0],
+                    "recompute": ["none"], "micro_batch": [1, 4]}}
+
+
+class Index:
+    """A whole number of another library."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
 
 
 def changed(**settings):
@@ -68,8 +90,7 @@ def test_grids_records_and_tables():
 
 
 def test_what_is_asked_for_is_answered():
-    wide = changed(model={"family": "gpt", "layers": 12, "hidden": 4096, "heads": 32,
-                          "sequence": 128, "vocabulary": 1024})
+    wide = changed(model=WIDE)
     assert stratagem.simulate(wide, remedies=True, jobs=1).runs["one"]["remedies"]
     assert "remedies" not in stratagem.simulate(wide).runs["one"]
     assert "iteration_time_with_twice_s" in stratagem.simulate(SMALL, why=True).runs["one"]
@@ -84,11 +105,104 @@ def test_frames_of_pandas():
 
 
 def test_pictures_are_pages_that_need_no_other(tmp_path):
-    picture = stratagem.simulate(SMALL).picture()
-    picture.save(tmp_path / "a.html")
-    page = (tmp_path / "a.html").read_text()
-    assert page.startswith("<!DOCTYPE html>") and "one" in page
-    assert picture._repr_html_().startswith("<iframe srcdoc=")
+    for answer, part in [(stratagem.simulate(SMALL), "one"),
+                         (stratagem.search(SPACE), '"objective":"time"')]:
+        picture = answer.picture()
+        picture.save(tmp_path / "a.html")
+        page = (tmp_path / "a.html").read_text()
+        assert page.startswith("<!DOCTYPE html>") and part in page
+        assert picture._repr_html_().startswith("<iframe srcdoc=")
+
+
+def test_pages_and_csv_are_those_of_the_command_line(tmp_path):
+    def run(*words):
+        subprocess.run([PROGRAM, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "a.json").write_text(json.dumps(SMALL))
+    run("simulate", "a.json", "--csv", "out.csv", "--grid", "micro_batch=1,2")
+    report = stratagem.simulate(tmp_path / "a.json", grid={"micro_batch": [1, 2]})
+    assert report.to_csv() == (tmp_path / "out.csv").read_text()
+    assert report.to_csv(tmp_path / "mine.csv") is None
+    assert (tmp_path / "mine.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
+    (tmp_path / "space.json").write_text(json.dumps(SPACE))
+    run("search", "space.json", "--for", "memory", "--report", "page.html")
+    found = stratagem.search(tmp_path / "space.json", least="memory")
+    expected = (tmp_path / "page.html").read_text()
+    assert found.picture().page.replace(f"{tmp_path}/", "") == expected
+
+
+def test_a_time_is_not_shown_of_a_run_that_does_not_fit():
+    scenario = changed(model=WIDE)
+    scenario["runs"].append({**SMALL["runs"][0], "name": "three", "strategy": {"tensor": 3}})
+    scenario["runs"].append({**SMALL["runs"][0], "name": "small"})
+    report = stratagem.simulate(scenario)
+    large, refused, small = report.runs.values()
+    assert large.iteration_time > 0 and not large.fits
+    assert repr(large) == "<Run 'one': does not fit>"
+    assert repr(refused) == "<Run 'three': refused>"
+    assert repr(small).startswith("<Run 'small': fits, ")
+    first, second, third = report._repr_html_().split("<tr>")[2:]
+    assert "<td>does not fit</td>" in first and html.escape(large["reason"]) in first
+    assert f"{large.iteration_time:.4g}" not in first and f"{large.mfu:.4g}" not in first
+    assert html.escape(refused["reason"]) in second
+    assert "<td>fits</td>" in third and f"{small.iteration_time:.4g}" in third
+    tight = stratagem.answers.Run({**small, "tight": True})
+    assert stratagem.answers.row_of(tight)["verdict"] == "fits, tight"
+
+
+def test_answers_can_be_copied_and_pickled(tmp_path):
+    report = stratagem.simulate(SMALL, grid={"micro_batch": [1, 2]})
+    answers = [report, report.runs["one, micro_batch 1"], stratagem.search(SPACE),
+               stratagem.import_files(ROOT / "tests/imports/data/llama_3_70b.json")]
+    for answer in answers:
+        for other in (copy.copy(answer), copy.deepcopy(answer),
+                      pickle.loads(pickle.dumps(answer))):
+            assert other is not answer and type(other) is type(answer) and other == answer
+    assert report != stratagem.simulate(SMALL)
+    assert pickle.loads(pickle.dumps(report)).picture() == report.picture()
+    with pytest.raises(stratagem.Error) as raised:
+        stratagem.simulate(changed(bogus=1))
+    error = pickle.loads(pickle.dumps(raised.value))
+    assert (str(error), vars(error)) == (str(raised.value), vars(raised.value))
+
+
+def test_arguments_of_another_type_say_what_was_expected():
+    for function in (stratagem.simulate, stratagem.search, stratagem.import_files,
+                     stratagem.names, stratagem.use_library):
+        assert set(inspect.signature(function).parameters) <= set(EXPECTED)
+    values = {stratagem.simulate: {"jobs": "2", "remedies": "yes", "why": 1, "exact": None,
+                                   "unfolded": "", "set": 5, "grid": 7, "run": 3, "folder": 6},
+              stratagem.search: {"best": "x", "least": 3, "store": 4, "jobs": True, "why": "no"}}
+    for function, wrong in values.items():
+        for name, value in wrong.items():
+            with pytest.raises(stratagem.Error) as raised:
+                function(SPACE, **{name: value})
+            assert str(raised.value) == (f"/{name}: expected {EXPECTED[name][0]}, "
+                                         f"found {value!r}")
+            assert raised.value.path == "/" + name and raised.value.found == repr(value)
+    for call, line in [
+            (lambda: stratagem.simulate(5), "/scenario: expected a dict or the path"),
+            (lambda: stratagem.simulate(SMALL, jobs=2**40), "2\\*\\*31, found 1099511627776"),
+            (lambda: stratagem.simulate(SMALL, set=["tensor=1", 3]), "/set: .*found .*3]"),
+            (lambda: stratagem.import_files(["a", "b"]), "/files: expected paths"),
+            (lambda: stratagem.import_files("a", set=5), "/set: expected"),
+            (lambda: stratagem.names(1), "/what: expected"),
+            (lambda: stratagem.use_library(1), "/folder: expected a path, found 1")]:
+        with pytest.raises(stratagem.Error, match=line):
+            call()
+
+
+def test_values_of_a_scenario_are_those_of_json():
+    for value, found in [({1}, "{1}"), (math.nan, "nan"), (object, "<class 'object'>"),
+                         ({1: 2}, "1")]:
+        with pytest.raises(stratagem.Error) as raised:
+            stratagem.simulate(changed(training={"global_batch": [1, value]}))
+        assert raised.value.path == "/runs/0/training/global_batch/1"
+        assert raised.value.found == found and raised.value.found in str(raised.value)
+    with pytest.raises(stratagem.Error, match=r"/set/tensor: .*found \{1\}"):
+        stratagem.simulate(SMALL, set={"tensor": {1}})
+    report = stratagem.simulate(SMALL, grid={"micro_batch": [Index(1), Index(2)]}, jobs=Index(1))
+    assert report == stratagem.simulate(SMALL, grid={"micro_batch": range(1, 3)}, jobs=1)
 
 
 def test_mistakes_say_where_and_what_to_write(tmp_path):
@@ -111,22 +225,19 @@ def test_mistakes_say_where_and_what_to_write(tmp_path):
 
 
 def test_searches_find_plans_that_are_answered_alike(tmp_path):
-    scenario = {"question": "?", "defaults": {k: v for k, v in SMALL["runs"][0].items()
-                                              if k not in ("name", "strategy")},
-                "search": {"tensor": [1, 2], "pipeline": [1], "schedule": ["1f1b"], "zero": [0],
-                           "recompute": ["none"], "micro_batch": [1, 4]}}
-    found = stratagem.search(scenario, best=2, store=tmp_path / "store.sqlite")
+    found = stratagem.search(SPACE, best=2, store=tmp_path / "store.sqlite")
     assert len(found.best) == len(found.records()) == 2
     times = [run.iteration_time for run in stratagem.simulate(found.plans).runs.values()]
     assert times == sorted(times) == [plan["iteration_time_s"] for plan in found.best]
-    assert stratagem.search(scenario, best=2, store=tmp_path / "store.sqlite").text == found.text
+    assert stratagem.search(SPACE, best=2, store=tmp_path / "store.sqlite").text == found.text
     with pytest.raises(stratagem.Error, match="time, cost or memory"):
-        stratagem.search(scenario, least="speed")
+        stratagem.search(SPACE, least="speed")
 
 
 def test_other_programs_files_become_scenarios():
     folder = ROOT / "tests/imports/data"
-    imported = stratagem.import_files(folder / "llama_3_70b.json", folder / "deepspeed_infinity.json",
+    imported = stratagem.import_files(folder / "llama_3_70b.json",
+                                      folder / "deepspeed_infinity.json",
                                       set={"gpus": 64, "sequence": 4096})
     assert imported.scenario["runs"][0]["model"]["layers"] == 80
     assert imported.left_out and "preset \"dgx-h100\"" in imported.assumed
