@@ -124,7 +124,7 @@ Predicted simulate(const Scenario& scenario, const Asked& asked) {
   return told([&] {
     const Answered all = answered(scenario, asked, false);
     return Predicted{.json = report::to_json(all.scenario, all.answers).text(2) + "\n",
-                     .csv = report::csv_of(all.answers.of_runs, std::nullopt)};
+                     .csv = report::csv_of(all.answers.of_runs)};
   });
 }
 
@@ -137,7 +137,7 @@ std::string simulated_page(const Scenario& scenario, const Asked& asked) {
 
 Found search(const Scenario& scenario, const Sought& sought) {
   return told([&] {
-    const search::Space space = search::Space::read(reader_of(scenario));
+    const search::Space space = search::Space::read(reader_of(scenario), changes_of(sought.set, {}));
     if (sought.best < 1) throw InputError("", "/best", "1 or more", std::to_string(sought.best));
     const auto best = static_cast<std::size_t>(sought.best);
     std::optional<search::Store> store;

@@ -265,7 +265,7 @@ JsonReader JsonReader::at(std::string_view key) const {
 }
 
 std::optional<JsonReader> JsonReader::find(std::string_view key) const {
-  if (!is_object()) malformed(*this, "an object");
+  if (!is_object()) malformed(*this, "an object, as {\"" + std::string(key) + "\": ...}");
   // Asked for in every layer, so that a default that every run overrides is still a known key.
   for (const Layer& layer : layers_) layer.document->ask(*layer.value, key);
   std::vector<Layer> found = Layer::children(layers_, key);

@@ -172,7 +172,7 @@ Imported scenario_of(const Settings& settings, const std::vector<study::KeyValue
                         .set("strategy", settings.strategy);
   Filling run(over(study::variants(above).front().settings, said), result.settings.assumed);
   if (run.at("model").keys().empty())
-    throw InputError("import", "/model", "a model: a file that says it, or --set preset=NAME",
+    throw InputError("import", "/model", "a model: a file that says it, or --set model.preset=NAME",
                      "none");
   if (!run.has("cluster", "node"))
     run.assume("cluster", "preset", "dgx-h100", "nothing says which servers");

@@ -40,6 +40,7 @@ PYBIND11_MODULE(_core, module) {
       .def_readwrite("jobs", &api::Asked::jobs);
   py::class_<api::Sought>(module, "Sought")
       .def(py::init<>())
+      .def_readwrite("set", &api::Sought::set)
       .def_readwrite("least", &api::Sought::least)
       .def_readwrite("best", &api::Sought::best)
       .def_readwrite("why", &api::Sought::why)

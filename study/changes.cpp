@@ -8,6 +8,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
+#include "base/json_text.hpp"
 #include "model/zoo/all.hpp"
 #include "model/zoo/presets.hpp"
 #include "strategies/parallel/all.hpp"
@@ -15,20 +16,38 @@
 namespace stratagem::study {
 namespace {
 
-/// The object of each key that may stand alone. Keys of a run itself are in "".
-std::map<std::string, std::string> objects() {
-  std::map<std::string, std::string> all;
+/// A key that may come first.
+struct Known {
+  std::string object;  ///< that has it: "strategy"; "" is the run itself
+  bool holds = false;  ///< an object, never a plain value
+  std::string member;  ///< of what it holds, which has to be there; "" is none in particular
+};
+
+Known known_of(const std::string& object, const OptionText& option) {
+  const bool holds = JsonReader::from_text(option.schema.text(), "").has("properties");
+  const bool leads = holds && !option.keys.empty() && option.keys.front().required();
+  return {object, holds, leads ? option.keys.front().key : ""};
+}
+
+std::map<std::string, Known> known_keys() {
+  std::map<std::string, Known> all;
   for (const model::Family& family : model::families()) {
-    all["family"] = "model";
-    for (const OptionText& option : family.options) all[option.key] = "model";
+    all["family"] = {"model"};
+    for (const OptionText& option : family.options) all[option.key] = known_of("model", option);
   }
-  for (const OptionText& option : strategies::option_texts()) all[option.key] = "strategy";
+  for (const OptionText& option : strategies::option_texts())
+    all[option.key] = known_of("strategy", option);
   for (const char* key : {"global_batch", "micro_batch", "precision", "optimizer"})
-    all[key] = "training";
-  for (const char* key : {"gpus", "nodes"}) all[key] = "cluster";
-  for (const char* key : {"profile", "stack", "plan", "model", "cluster", "training", "strategy"})
-    all[key] = "";
+    all[key] = {"training"};
+  for (const char* key : {"gpus", "nodes"}) all[key] = {"cluster"};
+  for (const char* key : {"profile", "stack", "plan"}) all[key] = {};
+  for (const char* key : {"training", "strategy", "what_if"}) all[key] = {"", true};
+  for (const char* key : {"model", "cluster"}) all[key] = {"", true, "preset"};
   return all;
+}
+
+std::string dotted(const std::vector<std::string>& path) {
+  return fmt::format("{}", fmt::join(path, "."));
 }
 
 std::vector<std::string> path_of(const std::string& key, const std::string& from) {
@@ -38,21 +57,35 @@ std::vector<std::string> path_of(const std::string& key, const std::string& from
     path.push_back(key.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (path.size() > 1) return path;
   if (key == "preset") throw InputError(from, "", "model.preset or cluster.preset", key);
-  const std::map<std::string, std::string> known = objects();
-  const auto object = known.find(key);
-  if (object == known.end()) {
+  const std::map<std::string, Known> known = known_keys();
+  const auto first = known.find(path.front());
+  if (first == known.end()) {
     std::vector<std::string> keys;
     for (const auto& [name, of] : known) keys.push_back(name);
-    const auto near = nearest(key, keys);
+    const auto near = nearest(path.front(), keys);
     throw InputError(from, "",
                      near ? "a key (did you mean \"" + *near + "\"?)"
                           : "a key of a run, such as tensor=2 or cluster.preset=dgx-2",
                      key);
   }
-  if (!object->second.empty()) path.insert(path.begin(), object->second);
+  if (!first->second.object.empty()) path.insert(path.begin(), first->second.object);
   return path;
+}
+
+/// A plain value of a key that holds an object belongs to one of its members.
+void check_holds(const std::vector<std::string>& path, const std::string& value,
+                 const std::string& from) {
+  const auto known = known_keys();
+  const auto key = known.find(path.back());
+  const bool is_it =
+      key != known.end() &&
+      (key->second.object.empty() ? path.size() == 1
+                                  : path == std::vector{key->second.object, key->first});
+  if (!is_it || !key->second.holds || value == "null" || value.starts_with('{')) return;
+  const std::string& member = key->second.member;
+  const std::string written = dotted(path) + "." + (member.empty() ? "KEY=" : member + "=") + value;
+  throw InputError(from, "", written, key->first + "=" + value);
 }
 
 /// Parts of a list outside of brackets, braces and quotes.
@@ -117,10 +150,12 @@ KeyValues read_change(const std::string& text, bool several, const std::string& 
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
     throw InputError(from, "", several ? "KEY=VALUE,VALUE" : "KEY=VALUE", text);
-  KeyValues change{.path = path_of(text.substr(0, equals), from), .values = {}};
+  KeyValues change{
+      .path = path_of(text.substr(0, equals), from), .values = {}, .option = from + " " + text};
   const std::string values = text.substr(equals + 1);
   for (const std::string& value : several ? parted(values) : std::vector{values}) {
     if (value.empty()) throw InputError(from, "", "a value between commas", text);
+    check_holds(change.path, value, from);
     change.values.push_back(value_of(value));
   }
   return change;
@@ -149,7 +184,18 @@ JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& 
   const auto own = run.find("baseline");
   const std::string relative = own ? own->text() : baseline;
   if (!relative.empty()) settings.set("baseline", relative + first.suffix);
-  return JsonReader::from_text(settings.text(), run.file(), run.path()).over(run);
+  const JsonReader above = JsonReader::from_text(settings.text(), run.file(), run.path());
+  return above.over(run).over(above);  // below, too: null takes away what the run may not have
+}
+
+std::vector<SetKey> set_keys(const std::vector<KeyValues>& changes) {
+  std::vector<SetKey> all;
+  for (const KeyValues& change : changes) {
+    std::string path;
+    for (const std::string& key : change.path) path = child_path(path, key);
+    all.push_back({path, change.option});
+  }
+  return all;
 }
 
 std::string set_in_all(const std::vector<KeyValues>& changes) {
@@ -157,7 +203,7 @@ std::string set_in_all(const std::vector<KeyValues>& changes) {
   for (const KeyValues& change : changes) {
     if (change.values.size() > 1) continue;
     if (!text.empty()) text += ", ";
-    text += fmt::format("{} {}", fmt::join(change.path, "."), shown(change.values.front()));
+    text += dotted(change.path) + " " + shown(change.values.front());
   }
   return text;
 }

@@ -6,6 +6,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
+#include "study/run.hpp"
 
 namespace stratagem::study {
 
@@ -13,12 +14,13 @@ namespace stratagem::study {
 struct KeyValues {
   std::vector<std::string> path;  ///< {"strategy", "tensor"}
   std::vector<Json> values;       ///< at least one
+  std::string option = {};        ///< "--set tensor=4"
 };
 
-/// "tensor=4" or "training.precision=bf16": dots part the keys of objects; a key alone is that of
-/// the cluster, of the training, of a strategy or of a model that has this name. Values are JSON,
-/// or words: "1f1b". With `several` commas part values, but not within brackets and braces. Throws
-/// InputError for another text, with `from` as its file.
+/// "tensor=4" or "training.precision=bf16": dots part the keys of objects; the first key may be one
+/// of the run, or of its cluster, its training, a strategy or a model. Values are JSON, or words:
+/// "1f1b". With `several` commas part values, but not within brackets and braces. Throws InputError
+/// for another text, and for a plain value of an object, with `from` as its file.
 KeyValues read_change(const std::string& text, bool several, const std::string& from);
 
 /// One of a run's variants: what is different, and how its name goes on: ", tensor 4".
@@ -35,6 +37,9 @@ std::vector<Variant> variants(const std::vector<KeyValues>& changes);
 /// the `first` variant of its baseline, or of `baseline` if it names none.
 JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& first,
                   const std::string& baseline);
+
+/// For errors of runs: which option set which key.
+std::vector<SetKey> set_keys(const std::vector<KeyValues>& changes);
 
 /// Keys with one value, which all variants have: "strategy.tensor 4, training.precision bf16".
 std::string set_in_all(const std::vector<KeyValues>& changes);

@@ -44,7 +44,7 @@ std::vector<cost::Kernel> kernels_of_scenario(const std::string& file) {
     try {
       add_kernels(run, kernels);
     } catch (const InputError& error) {
-      if (!refused) refused = error.file.empty() ? located(run, error) : error;
+      if (!refused) refused = located(run, error);
     }
   }
   if (kernels.empty() && refused) throw *refused;

@@ -81,7 +81,7 @@ std::vector<int> groups_beside(const Run& run) {
 }
 
 InputError located(const Run& run, const InputError& error) {
-  if (!error.file.empty()) return error;
+  if (!error.file.empty()) return named(run.origin, error);
   const bool of_the_whole = error.path.empty() || error.path.starts_with("/strategy");
   if (run.plan && of_the_whole) {
     const auto cycle = study::order_cycle(*run.plan, *run.graph, run.batch.micro_batches);
@@ -91,8 +91,21 @@ InputError located(const Run& run, const InputError& error) {
     return {run.plan->file(), of_the_whole ? "/primitives" : error.path, error.expected,
             error.found};
   }
-  return {run.origin.file, run.origin.path + (error.path.empty() ? "/strategy" : error.path),
-          error.expected, error.found};
+  return named(run.origin,
+               {run.origin.file, run.origin.path + (error.path.empty() ? "/strategy" : error.path),
+                error.expected, error.found});
+}
+
+InputError named(const Origin& origin, const InputError& error) {
+  if (error.file != origin.file || !error.path.starts_with(origin.path + "/")) return error;
+  const std::string path = error.path.substr(origin.path.size());
+  for (auto key = origin.set.rbegin(); key != origin.set.rend(); ++key) {
+    const bool below = (path + "/").starts_with(key->path + "/");
+    const bool around = key->path.starts_with(path + "/") && path.find('/', 1) < path.size();
+    if (!below && !around) continue;
+    return {key->option, below ? path.substr(key->path.size()) : "", error.expected, error.found};
+  }
+  return error;
 }
 
 }  // namespace stratagem::study

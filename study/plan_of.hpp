@@ -22,8 +22,12 @@ program::Program program_of(const Run& run, const strategies::Plan& plan);
 /// plan file has no degrees: of it only the group of all ranks is known.
 std::vector<int> groups_beside(const Run& run);
 
-/// Adds the file to the error of a plan, which does not know its file. An error that names a file
-/// already stays as it is.
+/// Adds the file to the error of a plan, which does not know its file, or the option of the command
+/// line that it is of.
 InputError located(const Run& run, const InputError& error);
+
+/// An error at, below or just around a key that the command line set is one of that option, which
+/// takes the place of its file.
+InputError named(const Origin& origin, const InputError& error);
 
 }  // namespace stratagem::study

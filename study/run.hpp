@@ -38,11 +38,18 @@ struct Expectation {
   std::string because;
 };
 
+/// A key that an option of the command line set.
+struct SetKey {
+  std::string path;    ///< JSON pointer within the run: "/strategy/zero"
+  std::string option;  ///< "--set zero=3"
+};
+
 /// Where a run was read.
 struct Origin {
   std::string file;                ///< the scenario's
   std::string path;                ///< JSON pointer of the run: "/runs/0"
   std::vector<std::string> files;  ///< all that it was read from
+  std::vector<SetKey> set = {};    ///< over what the file says
 };
 
 /// How the samples of an iteration are divided.

@@ -175,7 +175,7 @@ void check_gpus(const Run& run, const JsonReader& reader) {
     if (devices != run.gpus)
       reader.at("plan").fail("a plan for " + of_cluster, std::to_string(devices) + " devices");
   } else if (devices_of(run.options) != run.gpus) {
-    strategies::refuse_gpus(run.strategy, run.gpus, devices_of(run.options));
+    strategies::refuse_gpus(run.strategy, run.gpus, run.options);
   }
 }
 
@@ -363,6 +363,22 @@ Run with_settings(const Run& run, const Json& changes) {
 
 namespace {
 
+/// A run with keys that options of the command line set, which errors name.
+Run read_changed(const JsonReader& reader, const std::string& baseline,
+                 const std::optional<cost::Profile>& instead,
+                 const std::vector<KeyValues>& changes) {
+  if (changes.empty()) return read_run(reader, baseline, instead);
+  const std::vector<SetKey> set = set_keys(changes);
+  try {
+    Run run = read_run(reader, baseline, instead);
+    run.origin.set = set;
+    if (run.refused) run.refused = named(run.origin, *run.refused);
+    return run;
+  } catch (const InputError& error) {
+    throw named({reader.file(), reader.path(), {}, set}, error);
+  }
+}
+
 Scenario scenario_of(const JsonReader& reader, const std::optional<cost::Profile>& instead,
                      const std::vector<KeyValues>& changes) {
   const std::string file = reader.file();
@@ -395,7 +411,7 @@ Scenario scenario_of(const JsonReader& reader, const std::optional<cost::Profile
     check_names(runs, JsonReader::from_text("{}", file));
   }
   for (const JsonReader& run : runs) {
-    scenario.runs.push_back(read_run(run, baseline, instead));
+    scenario.runs.push_back(read_changed(run, baseline, instead, changes));
     if (changes.empty()) continue;
     scenario.runs.back().compared.measured.clear();
     scenario.runs.back().compared.expect.clear();

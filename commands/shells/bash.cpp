@@ -8,26 +8,38 @@
 namespace stratagem::commands {
 namespace {
 
+// Bash makes three words of "--for=time" where "=" breaks words, as it usually does.
 constexpr const char* beginning =
     R"(# bash completion of stratagem, written by `stratagem completion bash`
 _stratagem() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local command= options= words= i
+  local command= options= words= before= i
+  if [[ $current == = ]]; then
+    current=
+  elif [[ $previous == = ]]; then
+    previous=${COMP_WORDS[COMP_CWORD - 2]}
+  elif [[ $current == --*=* ]]; then
+    previous=${current%%=*} before=${current%%=*}= current=${current#*=}
+  fi
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case ${COMP_WORDS[i]} in
-      --library) ((++i)) ;;
-      -*) ;;
+      --library) [[ ${COMP_WORDS[++i]} == = ]] && ((++i)) ;;
+      -* | =) ;;
       *) command=${COMP_WORDS[i]}; break ;;
     esac
   done
 )";
 constexpr const char* end = R"(  if [[ $current == -* ]]; then words=$options; fi
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  COMPREPLY=($(compgen -P "$before" -W "$words" -- "$current"))
 }
 complete -o bashdefault -o default -F _stratagem stratagem
 )";
 
 std::string dashed(const Options::Option& option) { return "--" + option.long_name(); }
+
+/// After a comma the next of several words begins.
+constexpr const char* after_comma =
+    "[[ $current == *,* ]] && before+=${current%,*}, current=${current##*,}; ";
 
 /// A line for each option with a value: its words, or nothing, which is a file.
 std::string values_of(const Command& command) {
@@ -35,9 +47,11 @@ std::string values_of(const Command& command) {
   const Options options = command.options();
   for (const Options::Option& option : options.all()) {
     if (option.kind == Options::Kind::flag || options.is_positional(option.long_name())) continue;
-    cases +=
-        fmt::format("    \"{} {}\") COMPREPLY=($(compgen -W \"{}\" -- \"$current\")); return ;;\n",
-                    command.name, dashed(option), fmt::join(option.words, " "));
+    const bool several = option.kind == Options::Kind::texts && !option.words.empty();
+    cases += fmt::format(
+        "    \"{} {}\") {}"
+        "COMPREPLY=($(compgen -P \"$before\" -W \"{}\" -- \"$current\")); return ;;\n",
+        command.name, dashed(option), several ? after_comma : "", fmt::join(option.words, " "));
   }
   return cases;
 }
@@ -62,7 +76,7 @@ std::string bash_completion(const std::vector<Command>& commands) {
   std::vector<std::string> names;
   for (const Command& command : commands) names.emplace_back(command.name);
   std::string text = beginning;
-  text += "  case \"$command $previous\" in\n";
+  text += "  case \"$command $previous\" in\n    \" --library\") COMPREPLY=(); return ;;\n";
   for (const Command& command : commands) text += values_of(command);
   text += "  esac\n  case $command in\n";
   text += fmt::format("    \"\") options=\"--help --version --library\" words=\"{}\" ;;\n",

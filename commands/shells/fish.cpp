@@ -23,7 +23,11 @@ std::string line_of(const Command& command, const Options& options, const Option
   const bool positional = options.is_positional(option.long_name());
   if (positional && option.words.empty()) return "";
   if (!positional) line += fmt::format(" -l {} -d {}", option.long_name(), fish_text(option.help));
-  if (!option.words.empty()) line += fmt::format(" -x -a '{}'", fmt::join(option.words, " "));
+  const std::string words = fmt::format("{}", fmt::join(option.words, " "));
+  const bool several = !positional && option.kind == Options::Kind::texts;
+  if (!words.empty())
+    line += several ? fmt::format(" -x -a '(__fish_append , {})'", words)
+                    : fmt::format(" -x -a '{}'", words);
   if (!positional && option.words.empty() && option.kind != Options::Kind::flag) line += " -r";
   return line + "\n";
 }
@@ -31,10 +35,19 @@ std::string line_of(const Command& command, const Options& options, const Option
 }  // namespace
 
 std::string fish_completion(const std::vector<Command>& commands) {
-  std::string text = "# fish completion of stratagem, written by `stratagem completion fish`\n";
+  std::string names;
+  for (const Command& command : commands) names += std::string(" ") + command.name;
+  const std::string before =
+      fmt::format("complete -c stratagem -n 'not __fish_seen_subcommand_from{}'", names);
+  std::string text =
+      "# fish completion of stratagem, written by `stratagem completion fish`\n"
+      "complete -c stratagem -l help -d 'what there is to write'\n";
+  text += before + " -l version -d 'of the program'\n";
+  text += before +
+          " -l library -d 'folder of profiles, stacks, nodes and plans' -x -a "
+          "'(__fish_complete_directories)'\n";
   for (const Command& command : commands)
-    text += fmt::format("complete -c stratagem -n __fish_use_subcommand -f -a {} -d {}\n",
-                        command.name, fish_text(command.summary));
+    text += fmt::format("{} -f -a {} -d {}\n", before, command.name, fish_text(command.summary));
   for (const Command& command : commands) {
     const Options options = command.options();
     for (const Options::Option& option : options.all()) text += line_of(command, options, option);

@@ -22,19 +22,22 @@ std::string zsh_text(const std::string& text) {
   return result;
 }
 
-std::string action(const Options::Option& option) {
-  return option.words.empty() ? "_files" : fmt::format("({})", fmt::join(option.words, " "));
+std::string action(const Options::Option& option, bool separated) {
+  const std::string words = fmt::format("{}", fmt::join(option.words, " "));
+  if (words.empty()) return "_files";
+  return separated ? "_values -s , value " + words : "(" + words + ")";
 }
 
 std::string specification(const Options& options, const Options::Option& option) {
   const std::string name = option.long_name();
   if (options.is_positional(name)) {
     const bool several = option.kind == Options::Kind::texts;
-    return fmt::format("'{}:{}:{}'", several ? "*" : "", name, action(option));
+    return fmt::format("'{}:{}:{}'", several ? "*" : "", name, action(option, false));
   }
   if (option.kind == Options::Kind::flag)
     return fmt::format("'--{}[{}]'", name, zsh_text(option.help));
-  return fmt::format("'*--{}=[{}]:value:{}'", name, zsh_text(option.help), action(option));
+  return fmt::format("'*--{}=[{}]:value:{}'", name, zsh_text(option.help),
+                     action(option, option.kind == Options::Kind::texts));
 }
 
 }  // namespace
@@ -46,9 +49,14 @@ std::string zsh_completion(const std::vector<Command>& commands) {
   for (const Command& command : commands)
     text += fmt::format("  '{}:{}'\n", command.name, zsh_text(command.summary));
   text +=
-      ")\nif (( CURRENT == 2 )); then\n  _describe command commands\n"
+      ")\nif [[ ${words[2]} == --library=* ]] && (( CURRENT > 2 )); then\n"
+      "  words[2]=()\n  (( CURRENT-- ))\n"
+      "elif [[ ${words[2]} == --library ]] && (( CURRENT > 2 )); then\n"
+      "  if (( CURRENT == 3 )); then _files -/; return; fi\n"
+      "  words[2,3]=()\n  (( CURRENT -= 2 ))\nfi\n"
+      "if (( CURRENT == 2 )); then\n  _describe command commands\n"
       "  _arguments '--help[all commands]' '--version[of the program]' "
-      "'--library[profiles, stacks, nodes and plans]:folder:_files -/'\n  return\nfi\n"
+      "'--library=[profiles, stacks, nodes and plans]:folder:_files -/'\n  return\nfi\n"
       "shift words\n(( CURRENT-- ))\ncase ${words[1]} in\n";
   for (const Command& command : commands) {
     const Options options = command.options();

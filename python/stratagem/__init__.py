@@ -39,13 +39,14 @@ def simulate(scenario, *, set=None, grid=None, run=None, remedies=False, why=Fal
 
 
 @checked
-def search(scenario, *, least="time", best=10, why=False, store=None, jobs=0, folder=None):
+def search(scenario, *, set=None, least="time", best=10, why=False, store=None, jobs=0, folder=None):
     """Finds the best plans of a scenario's space ("search"). Returns a Search.
 
+    set    {"global_batch": 256}: keys of every plan, over what the scenario says
     least  "time", "cost" or "memory"; store: a SQLite file with which a search goes on
     """
-    sought = filled(_core.Sought(), {"least": least, "best": best, "why": why, "store": store,
-                                     "jobs": jobs})
+    sought = filled(_core.Sought(), {"set": set, "least": least, "best": best, "why": why,
+                                     "store": store, "jobs": jobs})
     found = _core.search(_core.Scenario(*question(scenario, folder)), sought)
     return Search(found.json, found.plans, found.page)
 

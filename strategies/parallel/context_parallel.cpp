@@ -10,9 +10,9 @@ void check_products(const model::Graph& graph, int ranks) {
   if (whole < 0) return;
   throw InputError(
       "", "",
-      "1 where matrix products work on whole samples, as those of experts do: \"data\", "
-      "\"expert\" and \"tensor\" divide them",
-      std::to_string(ranks) + ", of which every rank would compute all of " +
+      "1: matrix products of whole samples, as those of experts, are not divided over such ranks; "
+      "use \"expert\", \"tensor\" or \"data\" instead",
+      std::to_string(ranks) + ", of which each would compute all of " +
           graph.operators[whole].name);
 }
 

@@ -9,6 +9,14 @@
 namespace stratagem::strategies {
 namespace {
 
+/// What makes the number of stages: "pipeline 8 x chunks 2 = 16 stages".
+std::string product_of(const Options& options, int stages) {
+  const std::string all = std::to_string(stages) + " stages";
+  if (stages == options.pipeline) return all;
+  return "pipeline " + std::to_string(options.pipeline) + " x chunks " +
+         std::to_string(stages / options.pipeline) + " = " + all;
+}
+
 /// How many of the model's layers each stage has.
 std::vector<int> layers_of_stages(const Options& options, int layers, int stages) {
   if (const std::vector<int>& given = options.stages.layers; !given.empty()) {
@@ -24,7 +32,7 @@ std::vector<int> layers_of_stages(const Options& options, int layers, int stages
     throw InputError(
         "", "",
         "a divisor of the model's " + std::to_string(layers) + " layers, or layers_per_stage",
-        std::to_string(stages));
+        product_of(options, stages));
   }
   return std::vector<int>(stages, layers / stages);
 }

@@ -87,6 +87,18 @@ std::string rank_keys() {
   return keys;
 }
 
+std::string degrees_of(const Options& options) {
+  std::string degrees;
+  for (const Strategy* one : with_ranks()) {
+    const int size = one->ranks.size(options);
+    if (size == 1) continue;
+    const bool by_stages = one->ranks.outermost && size != options.pipeline;
+    degrees += (degrees.empty() ? "" : " x ") + (by_stages ? "GPUs of stages" : one->key()) + " " +
+               std::to_string(size);
+  }
+  return degrees.empty() ? "data 1" : degrees;
+}
+
 std::vector<std::string> order_of_ranks(const Options& options) {
   std::vector<std::string> order = options.own.of<RankOrder>().kinds;
   for (const std::string& kind : rank_kinds()) {

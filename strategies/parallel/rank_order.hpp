@@ -21,6 +21,8 @@ std::vector<std::string> order_of_ranks(const Options& options);
 int size_of(const Options& options, const std::string& kind);
 /// Devices from one rank of a kind to the next: the sizes of all kinds inside it.
 int stride_of(const Options& options, const std::string& kind);
+/// The kinds of which there are several ranks: "tensor 8 x pipeline 4"; "data 1" if there are none.
+std::string degrees_of(const Options& options);
 /// The sizes of all kinds, multiplied.
 int devices_of(const Options& options);
 

@@ -10,9 +10,17 @@
 
 namespace stratagem::strategies {
 
-void refuse_gpus(const JsonReader& strategy, int gpus, int devices) {
-  strategy.fail(fmt::format("{} = the cluster's {} GPUs", rank_keys(), gpus),
-                std::to_string(devices));
+void refuse_gpus(const JsonReader& strategy, int gpus, const Options& options) {
+  const int devices = devices_of(options), others = devices / options.data;
+  const std::string found = std::to_string(gpus);
+  const std::string taken =
+      fmt::format("{} GPU{} for {}", devices, devices == 1 ? "" : "s", degrees_of(options));
+  if (!strategy.has("data")) strategy.fail("a multiple of " + taken, found);
+  const std::string left_out = "\"data\" left out (--set data=null)";
+  strategy.fail(gpus % others == 0
+                    ? fmt::format("{}, or {}, which then is {}", taken, left_out, gpus / others)
+                    : fmt::format("{}, or a multiple of {} with {}", taken, others, left_out),
+                found);
 }
 
 Options read_options(const JsonReader& reader, std::optional<int> gpus) {
@@ -20,7 +28,7 @@ Options read_options(const JsonReader& reader, std::optional<int> gpus) {
   for (const Strategy& entry : all()) options = read_object(entry.options, reader, options);
   if (gpus && !reader.has("data")) {
     const int others = devices_of(options);
-    if (*gpus % others != 0) refuse_gpus(reader, *gpus, others);
+    if (*gpus % others != 0) refuse_gpus(reader, *gpus, options);
     options.data = *gpus / others;
   }
   for (const Strategy& entry : all()) {

@@ -13,7 +13,7 @@ namespace stratagem::strategies {
 /// leave. Throws InputError.
 Options read_options(const JsonReader& reader, std::optional<int> gpus = {});
 
-/// Refuses a strategy for so many devices on a cluster with another number of GPUs.
-[[noreturn]] void refuse_gpus(const JsonReader& strategy, int gpus, int devices);
+/// Refuses a strategy on a cluster with another number of GPUs than its degrees take.
+[[noreturn]] void refuse_gpus(const JsonReader& strategy, int gpus, const Options& options);
 
 }  // namespace stratagem::strategies

@@ -93,7 +93,7 @@ TEST_CASE("a value of the wrong type is shown beside the right one") {
   CHECK(complaint([&] { (void)json.at("o").elements(); }) ==
         "a.json: /o: expected an array, found {\"k\":[1,null]}");
   CHECK(complaint([&] { (void)json.at("n").at("k"); }) ==
-        "a.json: /n: expected an object, found 1.5");
+        R"(a.json: /n: expected an object, as {"k": ...}, found 1.5)");
   CHECK(complaint([&] { (void)json.at("n").keys(); }) ==
         "a.json: /n: expected an object, found 1.5");
 }

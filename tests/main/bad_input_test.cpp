@@ -110,9 +110,8 @@ TEST_CASE("a refused run that was measured is told in a validation, and the othe
     const Ran ran = run(std::string("validate a.json --json out.json") + option, folder);
     CHECK(ran.exit == 1);
     CHECK(ran.err ==
-          "a.json: /runs/1/strategy: expected tensor x ulysses x context x dap x data x pipeline = "
-          "the "
-          "cluster's 4 GPUs, found 6 (run \"four\")\n");
+          "a.json: /runs/1/strategy: expected 6 GPUs for tensor 2 x data 3, or \"data\" left out "
+          "(--set data=null), which then is 2, found 4 (run \"four\")\n");
     CHECK_THAT(ran.out, ContainsSubstring("| a | iteration_time | 1 |"));
     CHECK_THAT(ran.out, ContainsSubstring("\nrefused:\n- four: a.json: /runs/1/strategy: "));
     CHECK_THAT(folder.read("out.json"), ContainsSubstring("\"run\": \"four\""));
@@ -390,13 +389,13 @@ TEST_CASE("a measured or expected figure that nobody computes is refused, and th
 TEST_CASE("a product of degrees other than the number of GPUs is refused") {
   refuses_runs(
       with(small_scenario(), "\"data\": 2", "\"data\": 3"), "/runs/1/strategy",
-      {"tensor x ulysses x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"},
+      {"6 GPUs for tensor 2 x data 3, or \"data\" left out (--set data=null), which then is 2",
+       "found 4"},
       four_alone);
   // Where data ranks follow from the others, no other key is to blame.
-  refuses_runs(
-      with(small_scenario(), "\"data\": 2", "\"pipeline\": 3, \"expert\": 2"), "/runs/1/strategy",
-      {"tensor x ulysses x context x dap x data x pipeline = the cluster's 4 GPUs", "found 6"},
-      four_alone);
+  refuses_runs(with(small_scenario(), "\"data\": 2", "\"pipeline\": 3, \"expert\": 2"),
+               "/runs/1/strategy", {"a multiple of 6 GPUs for tensor 2 x pipeline 3", "found 4"},
+               four_alone);
 }
 
 TEST_CASE("more GPUs than the nodes have are refused") {
@@ -434,7 +433,7 @@ TEST_CASE("a vocabulary that does not divide among the tensor ranks is refused")
 TEST_CASE("layers that do not divide among the stages are refused") {
   refuses_runs(with(with(small_scenario(), "\"data\": 2", "\"pipeline\": 2"), "\"layers\": 2",
                     "\"layers\": 3"),
-               "/runs/1/strategy/pipeline", {"a divisor of the model's 3 layers", "found 2"},
+               "/runs/1/strategy/pipeline", {"a divisor of the model's 3 layers", "found 2 stages"},
                four_alone);
 }
 

@@ -59,6 +59,41 @@ TEST_CASE("bash completes commands, their options, and the words that an option 
   CHECK(completed("stratagem simulate --json ''").empty());  // likewise
 }
 
+TEST_CASE("bash completes a value behind an equals sign, as one word or as three") {
+  CHECK(completed("stratagem search a.json --for = ti") == "time");
+  CHECK(completed("stratagem search a.json --for =") == "time cost memory");
+  CHECK(completed("stratagem search a.json --for=ti") == "--for=time");
+  CHECK(completed("stratagem --library = somewhere ord") == "order");
+  CHECK(completed("stratagem --library=somewhere ord") == "order");
+  CHECK(completed("stratagem --library ''").empty());                 // a folder
+  CHECK(completed("stratagem simulate a.json --json = ''").empty());  // a file
+}
+
+TEST_CASE("bash completes the word behind a comma where there may be several") {
+  CHECK(completed("stratagem simulate a.json --columns mf") == "mfu");
+  CHECK(completed("stratagem simulate a.json --columns idle,mf") == "idle,mfu");
+  CHECK(completed("stratagem simulate a.json --columns = idle,hfu,mf") == "idle,hfu,mfu");
+  CHECK(completed("stratagem simulate a.json --columns=idle,mf") == "--columns=idle,mfu");
+  CHECK(completed("stratagem search a.json --for time,co").empty());
+}
+
+TEST_CASE("fish completes options that stand before commands, and lists") {
+  if (std::system("command -v fish > /dev/null") != 0) return;
+  const auto offered = [](const std::string& line) {
+    const TemporaryFolder folder;
+    folder.write("ask", "source ./script\ncomplete -C '" + line + "'\n");
+    return run("completion fish > script && HOME=$PWD fish ask", folder).out;
+  };
+  CHECK_THAT(offered("stratagem --"), ContainsSubstring("--library\t") &&
+                                          ContainsSubstring("--version\t") &&
+                                          ContainsSubstring("--help\t"));
+  CHECK_THAT(offered("stratagem --library somewhere ord"), StartsWith("order\t"));
+  const std::string simulate = offered("stratagem simulate --");
+  CHECK_THAT(simulate, ContainsSubstring("--help\t") && ContainsSubstring("--json\t"));
+  CHECK_THAT(simulate, !ContainsSubstring("--version"));
+  CHECK_THAT(offered("stratagem simulate --columns idle,mf"), ContainsSubstring("idle,mfu"));
+}
+
 TEST_CASE("every option of every command is completed, and is on the page of the manual") {
   const TemporaryFolder folder;
   const std::string bash = run("completion bash", folder).out;

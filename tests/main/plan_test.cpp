@@ -120,10 +120,8 @@ TEST_CASE("a plan of the scenario's own hides the strategy of its defaults") {
   const Ran ran = run("simulate a.json --json out.json", folder);
   INFO(ran.err);
   CHECK(ran.exit == 1);  // "four" has tensor and, from the defaults, data
-  CHECK_THAT(
-      ran.err,
-      StartsWith(
-          "a.json: /runs/1/strategy: expected tensor x ulysses x context x dap x data x pipeline"));
+  CHECK_THAT(ran.err,
+             StartsWith("a.json: /runs/1/strategy: expected 8 GPUs for tensor 2 x data 4, or"));
 }
 
 TEST_CASE("a model written as data gives the same report, and errors that say where it is wrong") {

@@ -230,6 +230,8 @@ def test_searches_find_plans_that_are_answered_alike(tmp_path):
     times = [run.iteration_time for run in stratagem.simulate(found.plans).runs.values()]
     assert times == sorted(times) == [plan["iteration_time_s"] for plan in found.best]
     assert stratagem.search(SPACE, best=2, store=tmp_path / "store.sqlite").text == found.text
+    alike = stratagem.search(SPACE, best=2, set={"model.layers": 2})
+    assert alike.best[0]["iteration_time_s"] != found.best[0]["iteration_time_s"]
     with pytest.raises(stratagem.Error, match="time, cost or memory"):
         stratagem.search(SPACE, least="speed")
 

@@ -30,6 +30,8 @@ TEST_CASE("a key alone belongs to the object that has it, and dots part the keys
   CHECK(path("hidden=4") == Path{"model", "hidden"});
   CHECK(path("profile=h100-sxm5") == Path{"profile"});
   CHECK(path("cluster.fabric.kind=star") == Path{"cluster", "fabric", "kind"});
+  CHECK(path("zero.prefetch=0") == Path{"strategy", "zero", "prefetch"});
+  CHECK(path("lora.rank=16") == Path{"model", "lora", "rank"});
 }
 
 TEST_CASE("values are JSON or words, and several stand between commas outside of brackets") {
@@ -58,6 +60,11 @@ TEST_CASE("what is no setting says what to write") {
   refused("tp=4", "did you mean \"tensor\"?");
   refused("colour=4", "a key of a run");
   refused("preset=dgx-2", "model.preset or cluster.preset");
+  refused("zro.prefetch=0", "did you mean \"zero\"?");
+  refused("lora=16", "model.lora.rank=16");
+  refused("model.lora=16", "model.lora.rank=16");
+  refused("model=llama-3-8b", "model.preset=llama-3-8b");
+  refused("training=bf16", "training.KEY=bf16");
 }
 
 TEST_CASE("each run comes in every combination, compared with the first of its baseline") {

@@ -186,9 +186,9 @@ TEST_CASE(
   CHECK_THAT(
       refusal([&] { lowered(graph, strategy(4, 4, R"(, "context": 2)")); }),
       StartsWith(
-          "test.json: /strategy/context: expected 1 where matrix products work on whole samples, "
-          "as those of experts do") &&
-          ContainsSubstring("found 2, of which every rank would compute all of layers.1.mlp.fc1"));
+          "test.json: /strategy/context: expected 1: matrix products of whole samples, as those of "
+          "experts, are not divided over such ranks; use \"expert\", \"tensor\" or \"data\" ") &&
+          ContainsSubstring("found 2, of which each would compute all of layers.1.mlp.fc1"));
   CHECK_THAT(
       refusal([&] { lowered(graph, R"({"token_slices": [12, 8]})"); }),
       ContainsSubstring("/strategy/token_slices: expected a model whose matrix products have "

@@ -1,0 +1,98 @@
+// Mistakes on the command line are answered by a line that says what to write.
+#include "tests/main/executable.hpp"
+
+namespace stratagem {
+namespace {
+
+/// What is said of the small scenario with these options, on one line.
+std::string said(const std::string& options, const std::string& scenario = small_scenario()) {
+  const TemporaryFolder folder;
+  folder.write("a.json", scenario);
+  const Ran ran = run("simulate a.json --no-remedies " + options, folder);
+  CHECK(ran.exit == 1);
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
+  return ran.err.substr(0, ran.err.find('\n'));
+}
+
+std::string with_layers(int layers) {
+  return with(small_scenario(), "\"layers\": 2", "\"layers\": " + std::to_string(layers));
+}
+
+TEST_CASE("the first of several keys may be one of a strategy, as a key alone may be") {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  const Ran ran = run("simulate a.json --set zero.stage=1 --set zero.prefetch=2", folder);
+  INFO(ran.err);
+  CHECK(ran.exit == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("strategy.zero.stage 1, strategy.zero.prefetch 2"));
+}
+
+TEST_CASE("errors of keys that were set begin with the option") {
+  CHECK(said("--set zero.prefetch=0") ==
+        "--set zero.prefetch=0: expected the key \"stage\", found only \"prefetch\"");
+  CHECK(said("--set strategy.zero.prefetch=0") ==
+        "--set strategy.zero.prefetch=0: expected the key \"stage\", found only \"prefetch\"");
+  CHECK(said("--set tensor=x") ==
+        "--set tensor=x: expected a whole number from 1 to 1000000, found \"x\"");
+  CHECK_THAT(said("--grid micro_batch=2,x"),
+             StartsWith("--grid micro_batch=2,x: expected a whole number"));
+  CHECK_THAT(said("--set strategy.tensr=2"),
+             StartsWith("--set strategy.tensr=2: expected one of the known keys (did you mean "));
+  CHECK(said(R"(--set 'zero={"stage": 7}')") ==
+        R"(--set zero={"stage": 7}: /stage: expected a whole number from 0 to 3, found 7)");
+  // What only a plan is refused for, also.
+  CHECK_THAT(said("--run four --set pipeline=2 --set data=1 --set chunks=2"),
+             StartsWith("--set chunks=2: expected 1 with the schedule 1f1b, found 2 (run"));
+  // An error of what the file says is the file's.
+  CHECK_THAT(said("--set micro_batch=1", with_layers(0)),
+             StartsWith("a.json: /defaults/model/layers: "));
+}
+
+TEST_CASE("a plain value of an object is one of its members") {
+  CHECK(said("--set lora=16") == "--set: expected model.lora.rank=16, found lora=16");
+  CHECK(said("--set model=llama-3-8b") ==
+        "--set: expected model.preset=llama-3-8b, found model=llama-3-8b");
+  CHECK(said("--grid cluster=dgx-2,dgx-a100") ==
+        "--grid: expected cluster.preset=dgx-2, found cluster=dgx-2");
+  CHECK(said("--set strategy=4") == "--set: expected strategy.KEY=4, found strategy=4");
+  // In a file likewise.
+  CHECK_THAT(said("", with(small_scenario(), "\"hidden\": 64", "\"hidden\": 64, \"lora\": 16")),
+             StartsWith("a.json: /defaults/model/lora: expected an object, as {\"rank\": ...}, "));
+}
+
+TEST_CASE("other GPUs than the degrees take are refused with the way out, which works") {
+  CHECK(said("--run four --grid gpus=8") ==
+        "a.json: /runs/1/strategy: expected 4 GPUs for tensor 2 x data 2, or \"data\" left out "
+        "(--set data=null), which then is 4, found 8 (run \"four\")");
+  CHECK(said("--run four --set gpus=3") ==
+        "a.json: /runs/1/strategy: expected 4 GPUs for tensor 2 x data 2, or a multiple of 2 with "
+        "\"data\" left out (--set data=null), found 3 (run \"four\")");
+  CHECK(said("--run four --set gpus=3 --set data=null") ==
+        "a.json: /runs/1/strategy: expected a multiple of 2 GPUs for tensor 2, found 3 (run "
+        "\"four\")");
+  CHECK_THAT(said("--run alone --set gpus=2 --set data=1"),
+             ContainsSubstring("expected 1 GPU for data 1, or \"data\" left out"));
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  CHECK(run("simulate a.json --run four --grid gpus=4,8 --set data=null", folder).exit == 0);
+}
+
+TEST_CASE("stages that do not divide the layers are told with what makes their number") {
+  const std::string options =
+      "--run four --set data=1 --set tensor=1 --set pipeline=4 --set schedule=interleaved ";
+  CHECK_THAT(said(options + "--set chunks=2", with_layers(12)),
+             ContainsSubstring("expected a divisor of the model's 12 layers, or layers_per_stage, "
+                               "found pipeline 4 x chunks 2 = 8 stages (run"));
+}
+
+TEST_CASE("context ranks beside experts are refused with what to use instead") {
+  const std::string experts = with(small_scenario(), "\"hidden\": 64",
+                                   R"("hidden": 64, "experts": 4, "experts_per_token": 2)");
+  CHECK_THAT(said("--run four --set data=1 --set context=2", experts),
+             StartsWith("--set context=2: expected 1: matrix products of whole samples, as those "
+                        "of experts, are not divided over such ranks; use \"expert\", \"tensor\" "
+                        "or \"data\" instead, found 2, "));
+}
+
+}  // namespace
+}  // namespace stratagem
