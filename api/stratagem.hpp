@@ -21,7 +21,7 @@ class STRATAGEM_EXPORT Error : public std::runtime_error {
   Error(const std::string& line, std::string path, std::string expected, std::string found);
   ~Error() override;
 
-  std::string path;  ///< JSON pointer; "": the whole input
+  std::string path;  ///< JSON pointer; "": all of what the line begins with
   std::string expected;
   std::string found;
 };

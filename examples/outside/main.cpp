@@ -21,6 +21,6 @@ int main() {
   try {
     api::simulate({.text = question}, {.set = {"tensor=three"}});
   } catch (const api::Error& error) {
-    std::cerr << error.what() << " [" << error.path << "]\n";
+    std::cerr << error.what() << " [" << error.found << "]\n";
   }
 }

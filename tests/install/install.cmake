@@ -36,7 +36,7 @@ must("${CMAKE_COMMAND}" --build "${FOLDER}/outside")
 must("${FOLDER}/outside/outside")
 contains("${out}" "\"iteration_time_s\"")
 contains("${out}" "run,group,status,gpus")
-contains("${err}" "[/runs/0/strategy/tensor]")
+contains("${err}" "set tensor=three: expected a whole number from 1 to 1000000, found \"three\"")
 
 if(PYTHON)
   must("${CMAKE_COMMAND}" -E env "PYTHONPATH=${prefix}/lib/python3/dist-packages" "${PYTHON}" -c
