@@ -137,7 +137,8 @@ std::string simulated_page(const Scenario& scenario, const Asked& asked) {
 
 Found search(const Scenario& scenario, const Sought& sought) {
   return told([&] {
-    const search::Space space = search::Space::read(reader_of(scenario), changes_of(sought.set, {}));
+    const search::Space space =
+        search::Space::read(reader_of(scenario), changes_of(sought.set, {}));
     if (sought.best < 1) throw InputError("", "/best", "1 or more", std::to_string(sought.best));
     const auto best = static_cast<std::size_t>(sought.best);
     std::optional<search::Store> store;

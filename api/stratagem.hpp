@@ -64,7 +64,7 @@ STRATAGEM_EXPORT std::string simulated_page(const Scenario& scenario, const Aske
 /// As the options of `stratagem search`.
 struct Sought {
   std::vector<std::string> set = {};  ///< "KEY=VALUE" for all plans
-  std::string least = "time";  ///< --for: time, cost or memory
+  std::string least = "time";         ///< --for: time, cost or memory
   int best = 10;
   bool why = false;
   std::string store = {};  ///< SQLite file; "": none

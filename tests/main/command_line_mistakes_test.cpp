@@ -40,7 +40,8 @@ TEST_CASE("errors of keys that were set begin with the option") {
              StartsWith("--set strategy.tensr=2: expected one of the known keys (did you mean "));
   CHECK_THAT(
       said(R"(--set 'zero={"stage": 7}')"),
-      StartsWith(R"(--set zero={"stage": 7}: /stage: expected a whole number from 0 to 3, found 7)"));
+      StartsWith(
+          R"(--set zero={"stage": 7}: /stage: expected a whole number from 0 to 3, found 7)"));
   // What only a plan is refused for, also.
   CHECK_THAT(said("--run four --set pipeline=2 --set data=1 --set chunks=2"),
              StartsWith("--set chunks=2: expected 1 with the schedule 1f1b, found 2 (run"));
