@@ -48,7 +48,7 @@ struct Asked {
 };
 
 /// Time and memory of every run, as `simulate --json` (scenarios/schema/report.schema.json) and
-/// `simulate --csv` write them; a CSV's cost is empty, since nobody tells a price.
+/// `simulate --csv` write them. The CSV's cost is empty without "price_per_gpu_hour".
 struct Predicted {
   std::string json;
   std::string csv;

@@ -107,16 +107,15 @@ int report(const Arguments& asked) {
   return done;
 }
 
-/// A line on a terminal; elsewhere, as in a job's log, one at times.
+/// A line on a terminal; elsewhere, as in a job's log, a new line every 20 s.
 class Teller {
  public:
   void operator()(const calibrate::Progress& progress) {
-    const std::string line =
-        fmt::format("{}, {} left: {}", steps_text("measured", progress.done, progress.all),
-                    to_text(progress.left), progress.name);
-    if (line_) line_->tell(line);
+    if (line_) line_->tell("measured", progress.done, progress.all, ": " + progress.name);
     if (line_ || std::chrono::steady_clock::now() < next_) return;
-    if (progress.done > 0) fmt::print(stderr, "{}\n", line);
+    if (progress.done > 0)
+      fmt::print(stderr, "{}, {} left: {}\n", steps_text("measured", progress.done, progress.all),
+                 to_text(progress.left), progress.name);
     next_ = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   }
   void clear() { line_.reset(); }

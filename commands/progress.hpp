@@ -10,7 +10,7 @@
 
 namespace stratagem::commands {
 
-/// The line, while it lives. It is drawn from the second second on, twice a second.
+/// The line, while it lives. It appears after a second, and is redrawn twice a second.
 class ProgressLine {
  public:
   /// `text` is called from a thread of its own.

@@ -59,7 +59,7 @@ Objective objective(const Arguments& asked) {
       ->second;
 }
 
-/// Bounding goes through all combinations; how many are simulated then, their bounds say on the way.
+/// First all combinations are bounded. The bounds then limit how many are simulated.
 void tell(Progress& progress, const search::Progress& now) {
   const std::string best =
       fmt::format(", best: {}",
@@ -110,6 +110,7 @@ int lead(const search::Space& space, search::Crew& crew, const Arguments& asked,
   const search::Swept swept =
       search::sweep(space, how, [&](const search::Progress& now) { tell(*progress, now); });
   std::vector<search::Explanation> explained;
+  progress->tell("explaining the best plans");
   if (asked.has("why")) explained = search::explain(space, swept, 2, how.threads);
   progress.reset();
   fill(outputs, asked, space, swept, explained, best);

@@ -77,7 +77,9 @@ void check_costs(const study::Scenario& scenario, const Arguments& asked) {
   const std::vector<std::string> columns =
       asked.has("columns") ? asked.texts("columns") : std::vector<std::string>{};
   if (std::ranges::count(columns, "cost") > 0 && !has_price(scenario))
-    throw UsageError("--columns=cost: expected --price, what a GPU costs for an hour");
+    throw UsageError(
+        "--columns=cost: expected --price N or cluster.price_per_gpu_hour, what a GPU costs for an "
+        "hour; found neither");
 }
 
 /// What was asked for, for people.

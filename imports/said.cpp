@@ -36,8 +36,8 @@ std::string plain(const std::string& text) {
 /// Values of variables that a line of its own, or the head of one, sets: "TP=8", or the default of
 /// "TP=${TENSOR:-8}".
 std::map<std::string, std::string> variables_of(const std::string& text) {
-  static const std::regex assignment(
-      R"((?:^|\n)\s*(?:export\s+)?([A-Za-z_]\w*)=["']?(?:\$\{\w+:?-([\w.,/-]+)\}|([\w.,/-]+)))");
+  static const std::regex assignment(R"((?:^|[\n;])[ \t]*(?:export\s+)?([A-Za-z_]\w*)=["']?)"
+                                     R"((?:\$\{\w+:?-([\w.,/-]+)\}|([\w.,/-]+)))");
   std::map<std::string, std::string> values;
   for (std::sregex_iterator at(text.begin(), text.end(), assignment), end; at != end; ++at)
     values[(*at)[1]] = (*at)[2].matched ? (*at)[2] : (*at)[3];
@@ -176,7 +176,10 @@ std::optional<double> Said::real(const std::string& name) {
   char* end = nullptr;
   const double value = std::strtod(word->c_str(), &end);
   if (word->empty() || *end != '\0' || !std::isfinite(value))
-    throw InputError("", "/" + name, "a number", *word);
+    throw InputError("", "/" + name, "a number",
+                     word->empty()
+                         ? "a variable or an expression of the shell that the file gives no value"
+                         : *word);
   return value;
 }
 

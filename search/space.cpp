@@ -93,18 +93,27 @@ void check_values(const Option<strategies::Options>& option, const JsonReader& l
   }
 }
 
-/// The defaults of a scenario with changes over them.
-JsonReader changed(const JsonReader& scenario, const std::vector<study::KeyValues>& changes) {
+JsonReader defaults_of(const JsonReader& scenario, const std::vector<study::KeyValues>& changes) {
+  if (!scenario.has("search"))
+    scenario.fail("the keys \"defaults\", with what a run has, and \"search\": {}, which tries all",
+                  "no \"search\"");
   const JsonReader defaults = scenario.at("defaults");
-  if (changes.empty()) return defaults;
-  const JsonReader search = scenario.at("search");
+  return changes.empty() ? defaults
+                         : study::set_over(study::variants(changes).front().settings, defaults);
+}
+
+/// What is set for all plans must not vary.
+void check_apart(const std::vector<Dimension>& dimensions,
+                 const std::vector<study::KeyValues>& changes) {
   for (const study::KeyValues& change : changes) {
-    if (search.has(change.path.back()))
-      throw InputError("--set", "", "a key that \"search\" does not name",
-                       fmt::format("{}", fmt::join(change.path, ".")));
+    const JsonReader set =
+        JsonReader::from_text(study::variants({change}).front().settings.text(), change.option);
+    for (const Dimension& one : dimensions) {
+      const auto object = set.find(one.object);
+      if (object && object->has(one.key))
+        throw InputError(change.option, "", "a key that \"search\" does not vary", one.key);
+    }
   }
-  const Json settings = study::variants(changes).front().settings;
-  return JsonReader::from_text(settings.text(), defaults.file(), defaults.path()).over(defaults);
 }
 
 }  // namespace
@@ -116,7 +125,8 @@ Space Space::read(const std::string& file, const std::vector<study::KeyValues>& 
 Space::Space(const JsonReader& scenario, const std::vector<study::KeyValues>& changes)
     : scenario_(scenario),
       question_(scenario.at("question").text()),
-      defaults_(changed(scenario, changes)) {
+      defaults_(defaults_of(scenario, changes)),
+      set_(study::set_keys(changes)) {
   for (const char* of_simulate : {"$schema", "baseline", "runs", "workflows"}) {
     if (const auto other = scenario.find(of_simulate)) other->skip();
   }
@@ -131,6 +141,7 @@ Space::Space(const JsonReader& scenario, const std::vector<study::KeyValues>& ch
     }
   }
   space.finish();
+  check_apart(dimensions_, changes);
   if (defaults_.has("plan"))
     defaults_.at("plan").fail("a strategy, whose options a search tries", "a plan file");
   double combinations = 1;

@@ -33,8 +33,8 @@ class Space {
   /// finds the key's value for each plan: {"layers_per_stage": ["balanced"]}. A key of which
   /// neither the search nor the defaults say anything is "any", if its option declares values.
   /// Throws InputError.
-  /// `changes`, of one value each, stand over the defaults; they may not be of keys that the search
-  /// names.
+  /// `changes`, of one value each, stand over the defaults. They may not set a key that the search
+  /// varies.
   static Space read(const std::string& file, const std::vector<study::KeyValues>& changes = {});
   static Space read(const JsonReader& scenario, const std::vector<study::KeyValues>& changes = {}) {
     return Space(scenario, changes);
@@ -59,6 +59,8 @@ class Space {
   [[nodiscard]] const std::string& file() const { return defaults_.file(); }
   [[nodiscard]] const std::string& question() const { return question_; }
   [[nodiscard]] const JsonReader& defaults() const { return defaults_; }
+  /// For errors of the defaults: where they were read, and what was set over them.
+  [[nodiscard]] study::Origin origin() const { return {file(), defaults_.path(), {}, set_}; }
   [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
   /// Degrees that no combination has, since neither `search` nor the defaults name them.
   [[nodiscard]] std::vector<std::string> degrees_left_alone() const;
@@ -76,6 +78,7 @@ class Space {
   JsonReader scenario_;
   std::string question_;
   JsonReader defaults_;
+  std::vector<study::SetKey> set_;
   std::vector<Dimension> dimensions_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/parallel.hpp"
 #include "base/quantity_text.hpp"
+#include "study/plan_of.hpp"
 #include "study/scenario.hpp"
 #include "study/simulate.hpp"
 
@@ -237,7 +238,11 @@ class Sweep {
 
 Swept sweep(const Space& space, const SweepOptions& options,
             const std::function<void(const Progress&)>& report) {
-  return Sweep(space, options, report).run();
+  try {
+    return Sweep(space, options, report).run();
+  } catch (const InputError& error) {
+    throw study::named(space.origin(), error);
+  }
 }
 
 std::vector<Explanation> explain(const Space& space, const Swept& swept, std::size_t count,

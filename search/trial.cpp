@@ -244,7 +244,12 @@ std::string answer(const Space& space, const std::string& question) {
 }
 
 std::string context_of(const Space& space) {
-  std::string text = this_program() + "\n" + space.defaults().dump() + "\n";
+  const JsonReader without_price = study::set_over(
+      study::variants({{.path = {"cluster", "price_per_gpu_hour"}, .values = {Json()}}})
+          .front()
+          .settings,
+      space.defaults());
+  std::string text = this_program() + "\n" + without_price.dump() + "\n";
   for (const std::string& file : study::files_named(space.defaults())) {
     if (file != space.file()) text += read_file(file) + "\n";
   }

@@ -20,8 +20,8 @@ struct HostMemory {
 /// The distinct servers that hold anything of the program in memory, in the order of the first of
 /// each. Device d stands in server d / `gpus_per_server`. Buffers between the host and its drives
 /// count; the operating system, the framework's process and its pinned buffers do not. With `where`
-/// = drives: what lies on the drives, without file system and checkpoints. Of so many first rounds,
-/// as memory_changes.
+/// = drives: what lies on the drives, without file system and checkpoints. Rounds are as
+/// in memory_changes.
 std::vector<HostMemory> host_memory(const program::Program& program, const Timeline& timeline,
                                     int gpus_per_server,
                                     program::Residence where = program::Residence::host,

@@ -33,11 +33,12 @@ std::vector<MemoryChange> changes_by_task(const program::Program& program, const
 /// The indices of these changes in the order of time. At one instant: as in memory_changes.
 std::vector<int> order_of_time(const std::vector<MemoryChange>& by_task);
 
-/// The changes in one place (device, host or drives) in so many first rounds; if none are named, in
-/// the first iteration, or where iterations overlap until as many as can be are under way. A buffer is allocated when a
-/// task begins and freed when a task ends. At one instant the order is: frees by tasks that ran
-/// until then, then allocations and frees by tasks that take no time, in program order. Expects a
-/// program of which nothing is freed that was not allocated (program/buffers.hpp).
+/// The changes in one place (device, host or drives) in the first `rounds` rounds; if they are not
+/// named, in the first iteration, or where iterations overlap until as many as can be are under
+/// way. A buffer is allocated when a task begins and freed when a task ends. At one instant the
+/// order is: frees by tasks that ran until then, then allocations and frees by tasks that take no
+/// time, in program order. Expects a program of which nothing is freed that was not allocated
+/// (program/buffers.hpp).
 std::vector<MemoryChange> memory_changes(const program::Program& program, const Timeline& timeline,
                                          std::size_t actor,
                                          program::Residence place = program::Residence::device,

@@ -33,8 +33,8 @@ ByCategory residents(const program::Program& program, int sequence, program::Res
 /// The peak, from the bytes at the start and the changes in the order of time.
 MemoryPeak highest_of(ByCategory live, const std::vector<MemoryChange>& changes);
 
-/// Live bytes of an actor, residents included: at the begin, and after each of its memory_changes in
-/// so many first rounds.
+/// Live bytes of an actor, residents included: at the begin, and after each of its memory_changes
+/// in the first `rounds` rounds.
 struct MemoryStep {
   Instant when;
   ByCategory live{};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
@@ -39,7 +40,8 @@ std::map<std::string, Known> known_keys() {
     all[option.key] = known_of("strategy", option);
   for (const char* key : {"global_batch", "micro_batch", "precision", "optimizer"})
     all[key] = {"training"};
-  for (const char* key : {"gpus", "nodes"}) all[key] = {"cluster"};
+  for (const char* key : {"gpus", "nodes", "host_memory", "price_per_gpu_hour", "ranks_per_node"})
+    all[key] = {"cluster"};
   for (const char* key : {"profile", "stack", "plan"}) all[key] = {};
   for (const char* key : {"training", "strategy", "what_if"}) all[key] = {"", true};
   for (const char* key : {"model", "cluster"}) all[key] = {"", true, "preset"};
@@ -57,6 +59,8 @@ std::vector<std::string> path_of(const std::string& key, const std::string& from
     path.push_back(key.substr(begin, end - begin));
     begin = end + 1;
   }
+  if (std::ranges::count(path, "") > 0)
+    throw InputError(from, "", "keys parted by single dots, such as cluster.preset=dgx-2", key);
   if (key == "preset") throw InputError(from, "", "model.preset or cluster.preset", key);
   const std::map<std::string, Known> known = known_keys();
   const auto first = known.find(path.front());
@@ -82,7 +86,9 @@ void check_holds(const std::vector<std::string>& path, const std::string& value,
       key != known.end() &&
       (key->second.object.empty() ? path.size() == 1
                                   : path == std::vector{key->second.object, key->first});
-  if (!is_it || !key->second.holds || value == "null" || value.starts_with('{')) return;
+  if (!is_it || !key->second.holds || value == "null" || value.starts_with('{') ||
+      value.starts_with('['))
+    return;
   const std::string& member = key->second.member;
   const std::string written = dotted(path) + "." + (member.empty() ? "KEY=" : member + "=") + value;
   throw InputError(from, "", written, key->first + "=" + value);
@@ -163,7 +169,10 @@ KeyValues read_change(const std::string& text, bool several, const std::string& 
 
 std::vector<Variant> variants(const std::vector<KeyValues>& changes) {
   std::vector<Variant> all(1);
+  std::set<std::vector<std::string>> before_it;
   for (const KeyValues& change : changes) {
+    if (!before_it.insert(change.path).second)
+      throw InputError(change.option, "", "each key once", dotted(change.path) + " again");
     std::vector<Variant> more;
     for (const Variant& before : all) {
       for (const Json& value : change.values) {
@@ -184,8 +193,17 @@ JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& 
   const auto own = run.find("baseline");
   const std::string relative = own ? own->text() : baseline;
   if (!relative.empty()) settings.set("baseline", relative + first.suffix);
-  const JsonReader above = JsonReader::from_text(settings.text(), run.file(), run.path());
-  return above.over(run).over(above);  // below, too: null takes away what the run may not have
+  return set_over(settings, run);
+}
+
+JsonReader set_over(const Json& settings, const JsonReader& below) {
+  const JsonReader above = JsonReader::from_text(settings.text(), below.file(), below.path());
+  return above.over(below).over(above);
+}
+
+bool change_predictions(const std::vector<KeyValues>& changes) {
+  static const std::vector<std::string> price = {"cluster", "price_per_gpu_hour"};
+  return std::ranges::any_of(changes, [](const KeyValues& one) { return one.path != price; });
 }
 
 std::vector<SetKey> set_keys(const std::vector<KeyValues>& changes) {

@@ -38,6 +38,12 @@ std::vector<Variant> variants(const std::vector<KeyValues>& changes);
 JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& first,
                   const std::string& baseline);
 
+/// Settings over those of a file. Null takes a key away, also one that the file may not have.
+JsonReader set_over(const Json& settings, const JsonReader& below);
+
+/// Does a prediction depend on any of these keys? On the price of a GPU none does.
+bool change_predictions(const std::vector<KeyValues>& changes);
+
 /// For errors of runs: which option set which key.
 std::vector<SetKey> set_keys(const std::vector<KeyValues>& changes);
 

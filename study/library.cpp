@@ -89,7 +89,9 @@ std::string file_of(const JsonReader& reader, const std::string& folder) {
   known.erase(std::unique(known.begin(), known.end()), known.end());
   if (known.empty()) {
     reader.fail("a folder " + (beside / folder).string() + " beside the scenario, or in " +
-                library().string() + ", or a path that ends in .json");
+                library().string() +
+                " (--library or STRATAGEM_LIBRARY name another), or a path that ends in "
+                ".json");
   }
   return (library() / folder / (reader.one_of(known) + ".json")).string();
 }

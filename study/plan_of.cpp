@@ -101,9 +101,10 @@ InputError named(const Origin& origin, const InputError& error) {
   const std::string path = error.path.substr(origin.path.size());
   for (auto key = origin.set.rbegin(); key != origin.set.rend(); ++key) {
     const bool below = (path + "/").starts_with(key->path + "/");
+    if (below) return {key->option, path.substr(key->path.size()), error.expected, error.found};
     const bool around = key->path.starts_with(path + "/") && path.find('/', 1) < path.size();
-    if (!below && !around) continue;
-    return {key->option, below ? path.substr(key->path.size()) : "", error.expected, error.found};
+    if (around)
+      return {error.file, error.path, error.expected, error.found + " with " + key->option};
   }
   return error;
 }

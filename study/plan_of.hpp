@@ -26,8 +26,8 @@ std::vector<int> groups_beside(const Run& run);
 /// line that it is of.
 InputError located(const Run& run, const InputError& error);
 
-/// An error at, below or just around a key that the command line set is one of that option, which
-/// takes the place of its file.
+/// The error of a key that the command line set, or of one below it, names the option in place of
+/// the file. The error of the object that has the key names both.
 InputError named(const Origin& origin, const InputError& error);
 
 }  // namespace stratagem::study

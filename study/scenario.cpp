@@ -412,7 +412,7 @@ Scenario scenario_of(const JsonReader& reader, const std::optional<cost::Profile
   }
   for (const JsonReader& run : runs) {
     scenario.runs.push_back(read_changed(run, baseline, instead, changes));
-    if (changes.empty()) continue;
+    if (!change_predictions(changes)) continue;
     scenario.runs.back().compared.measured.clear();
     scenario.runs.back().compared.expect.clear();
     if (const std::string set = set_in_all(changes); !set.empty()) {

@@ -33,7 +33,8 @@ class Journal {
   ~Journal();
 
   /// From here on the rank also says how it stopped, and exits with `check_failed`, where it waits
-  /// in vain for another rank of `world`, or is asked to end. Rank 0 has a progress line. Once; `world` outlives the journal.
+  /// in vain for another rank of `world`, or is asked to end. Rank 0 has a progress line. Once;
+  /// `world` outlives the journal.
   void watch(kernels::World& world);
 
   /// Changes what `describe` reads, and writes it, if the last time is half a second ago.

@@ -41,8 +41,8 @@ std::string fish_completion(const std::vector<Command>& commands) {
       fmt::format("complete -c stratagem -n 'not __fish_seen_subcommand_from{}'", names);
   std::string text =
       "# fish completion of stratagem, written by `stratagem completion fish`\n"
-      "complete -c stratagem -l help -d 'what there is to write'\n";
-  text += before + " -l version -d 'of the program'\n";
+      "complete -c stratagem -l help -d 'show help'\n";
+  text += before + " -l version -d 'show the version'\n";
   text += before +
           " -l library -d 'folder of profiles, stacks, nodes and plans' -x -a "
           "'(__fish_complete_directories)'\n";

@@ -55,7 +55,7 @@ std::string zsh_completion(const std::vector<Command>& commands) {
       "  if (( CURRENT == 3 )); then _files -/; return; fi\n"
       "  words[2,3]=()\n  (( CURRENT -= 2 ))\nfi\n"
       "if (( CURRENT == 2 )); then\n  _describe command commands\n"
-      "  _arguments '--help[all commands]' '--version[of the program]' "
+      "  _arguments '--help[show help]' '--version[show the version]' "
       "'--library=[profiles, stacks, nodes and plans]:folder:_files -/'\n  return\nfi\n"
       "shift words\n(( CURRENT-- ))\ncase ${words[1]} in\n";
   for (const Command& command : commands) {

@@ -39,7 +39,8 @@ def simulate(scenario, *, set=None, grid=None, run=None, remedies=False, why=Fal
 
 
 @checked
-def search(scenario, *, set=None, least="time", best=10, why=False, store=None, jobs=0, folder=None):
+def search(scenario, *, set=None, least="time", best=10, why=False, store=None, jobs=0,
+           folder=None):
     """Finds the best plans of a scenario's space ("search"). Returns a Search.
 
     set    {"global_batch": 256}: keys of every plan, over what the scenario says

@@ -10,10 +10,10 @@ void check_products(const model::Graph& graph, int ranks) {
   if (whole < 0) return;
   throw InputError(
       "", "",
-      "1: matrix products of whole samples, as those of experts, are not divided over such ranks; "
-      "use \"expert\", \"tensor\" or \"data\" instead",
-      std::to_string(ranks) + ", of which each would compute all of " +
-          graph.operators[whole].name);
+      "1, since such ranks do not divide matrix products of whole samples, such as those of "
+      "experts "
+      "(\"expert\", \"tensor\" and \"data\" do)",
+      std::to_string(ranks) + ": each rank would compute all of " + graph.operators[whole].name);
 }
 
 Split tokens_of(const model::Operator& op, int ranks) {

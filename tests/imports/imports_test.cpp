@@ -58,6 +58,22 @@ TEST_CASE("Megatron-LM's recomputation, and ranks of context and tensors") {
   CHECK_FALSE(context.at("model").at("dropout").boolean());
 }
 
+TEST_CASE("variables of the shell may be set on one line, and are told where nothing sets them") {
+  const auto script = [](const std::string& stages) {
+    return "TP=2; export PP=4\ntorchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 12 "
+           "--hidden-size 512 --bf16 --num-attention-heads 8 --seq-length 1024 "
+           "--micro-batch-size 4 --global-batch-size 32 --tensor-model-parallel-size $TP "
+           "--pipeline-model-parallel-size " +
+           stages;
+  };
+  const JsonReader strategy = run_of({script("$PP")}, {}).at("strategy");
+  CHECK(strategy.at("tensor").whole_number() == 2);
+  CHECK(strategy.at("pipeline").whole_number() == 4);
+  for (const char* unknown : {"$STAGES", "$((PP*2))"})
+    CHECK_THROWS_WITH(run_of({script(unknown)}, {}),
+                      ContainsSubstring("found a variable or an expression of the shell"));
+}
+
 TEST_CASE("copies of a distributed optimizer, of which each has its share of the data ranks") {
   const std::string script =
       "pretrain_gpt.py --num-layers 12 --hidden-size 512 --bf16 "

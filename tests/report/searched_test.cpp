@@ -58,7 +58,7 @@ TEST_CASE("a search shows what a billion tokens cost, and which plans barely fit
   CHECK_THAT(search_table(space, swept, 2), ContainsSubstring("B, tight"));
 }
 
-TEST_CASE("what is set for a search stands over its defaults, and is none of its keys") {
+TEST_CASE("--set of a search overrides its defaults and refuses its keys") {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "a.json").string();
   const JsonReader scenario =
@@ -66,9 +66,29 @@ TEST_CASE("what is set for a search stands over its defaults, and is none of its
   const search::Space set =
       search::Space::read(scenario, {{.path = {"training", "precision"}, .values = {"fp16"}}});
   CHECK(set.defaults().at("training").at("precision").text() == "fp16");
-  CHECK_THROWS_WITH(
-      search::Space::read(scenario, {{.path = {"strategy", "tensor"}, .values = {4}}}),
-      ContainsSubstring("strategy.tensor"));
+  const auto refusal = [&](const std::string& text) -> std::string {
+    try {
+      const auto space = search::Space::read(scenario, {study::read_change(text, false, "--set")});
+      static_cast<void>(search::sweep(space, {}));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* varies : {"tensor=4", R"(strategy={"tensor": 4})", "strategy.pipeline=2"})
+    CHECK_THAT(refusal(varies),
+               StartsWith(std::string("--set ") + varies + ": expected a key that"));
+  CHECK(refusal("bucket=null").empty());
+  CHECK_THAT(refusal("training.precision=fp99"), StartsWith("--set training.precision=fp99: "));
+}
+
+TEST_CASE("what is stored for a search serves it at another price") {
+  const auto context = [](const std::string& text) {
+    const JsonReader scenario = JsonReader::from_text(small_space(R"({"tensor": [1, 2]})"), "a");
+    return search::context_of(search::Space::read(scenario, {study::read_change(text, false, "")}));
+  };
+  CHECK(context("price_per_gpu_hour=2") == context("price_per_gpu_hour=3"));
+  CHECK(context("global_batch=8") != context("global_batch=16"));
 }
 
 TEST_CASE("two searchers do not divide one plan") {

@@ -131,7 +131,8 @@ TEST_CASE("ulysses is refused where heads do not divide, and for products of exp
   config.experts = {.count = 4, .per_token = 2};
   const model::Graph experts = model::gpt(config);
   CHECK_THAT(lowering::refusal([&] { lowered(experts, R"({"ulysses": 2})"); }),
-             StartsWith("test.json: /strategy/ulysses: expected 1: matrix products"));
+             StartsWith("test.json: /strategy/ulysses: expected 1, since such ranks do not divide "
+                        "matrix products"));
 }
 
 }  // namespace stratagem::strategies::ulysses_test
