@@ -1,6 +1,8 @@
 // Finds a run by its name.
 #include "commands/chosen_run.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <set>
 

@@ -381,7 +381,7 @@ Run read_changed(const JsonReader& reader, const std::string& baseline,
 
 Scenario scenario_of(const JsonReader& reader, const std::optional<cost::Profile>& instead,
                      const std::vector<KeyValues>& changes) {
-  const std::string file = reader.file();
+  const std::string& file = reader.file();
   static_cast<void>(reader.find("$schema"));  // for editors
   Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};
   if (const auto space = reader.find("search")) {

@@ -35,13 +35,14 @@ struct TraceContents {
 std::vector<bool> shown_actors(const sim::Timeline& timeline, const std::vector<int>& devices);
 
 /// One process per actor with a row per stream. Slices are the tasks of the round in which the
-/// measured iteration ends, with cell, bytes or FLOPs as arguments, and arrows lead from what sends
-/// a message to what receives it. The counter "memory" has the bytes of each category, and of all;
-/// "links" has rates in GB/s. A counter names only what changes. Servers come behind, a process
-/// with a counter of memory each, then a process "run" with the slice "iteration": from the end of
-/// the iteration before to that of the measured one. Times in microseconds from its begin, or from that
-/// of the first task, if that is sooner. "otherData" has what the trace is of, and by device the
-/// process that stands for it, -1 if that is not shown.
+/// measured iteration ends, with cell, bytes or FLOPs as arguments, and arrows lead from what
+/// sends a message to what receives it. The counter "memory" has the bytes of each category,
+/// and of all; "links" has rates in GB/s. A counter names only what changes. Servers come
+/// behind, a process with a counter of memory each, then a process "run" with the slice
+/// "iteration": from the end of the iteration before to that of the measured one. Times in
+/// microseconds from its begin, or from that of the first task, if that is sooner. "otherData"
+/// has what the trace is of, and by device the process that stands for it, -1 if that is not
+/// shown.
 std::string chrome_trace(const program::Program& program, const sim::Timeline& timeline,
                          const TraceOf& of, const TraceContents& contents = {});
 
