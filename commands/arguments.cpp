@@ -51,6 +51,7 @@ bool Options::is_positional(const std::string& name) const {
 
 struct Arguments::Parsed {
   std::string help;
+  std::vector<std::string> positional;
   std::optional<cxxopts::ParseResult> result;
 };
 
@@ -83,6 +84,18 @@ void check_word(const Options::Option& option, const std::string& name, const st
                                near ? " (did you mean \"" + *near + "\"?)" : "", word));
 }
 
+/// Throws UsageError for the first "--name" that is no option.
+void check_names(const std::vector<std::string>& line, std::vector<std::string> known) {
+  for (const std::string& word : line) {
+    if (word == "--") return;
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
+    const auto near = nearest(name, known);
+    throw UsageError(near ? fmt::format("no option {} (did you mean {}?)", name, *near)
+                          : fmt::format("no option {}; --help lists them", name));
+  }
+}
+
 /// The number that a text is as a whole.
 template <typename Number>
 std::optional<Number> number_of(const std::string& text) {
@@ -113,6 +126,10 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
   known.parse_positional(options.positional_);
   if (!options.positional_help_.empty()) known.positional_help(options.positional_help_);
   parsed_->help = known.help();
+  parsed_->positional = options.positional_;
+  std::vector<std::string> names = {"--help"};
+  for (const Options::Option& option : options.options_) names.push_back("--" + option.long_name());
+  check_names(line, names);
   std::vector<const char*> words = {"stratagem"};
   for (const std::string& word : line) words.push_back(word.c_str());
   try {
@@ -150,7 +167,9 @@ double Arguments::real(const std::string& name) const {
 }
 
 std::string Arguments::required(const std::string& name) const {
-  if (!has(name)) throw UsageError("missing " + name);
+  const auto& positional = parsed_->positional;
+  const bool named = std::ranges::find(positional, name) == positional.end();
+  if (!has(name)) throw UsageError((named ? "missing --" : "missing ") + name);
   return text(name);
 }
 

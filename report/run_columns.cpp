@@ -93,6 +93,11 @@ std::string reason(const Result& result) {
   return wrapped(result.run->name + ": does not run: " + result.outcome.reason, 2);
 }
 
+/// Nothing for a run that is refused for its cluster.
+std::string gpus(const Result& result) {
+  return result.outcome.gpus == 0 ? "" : std::to_string(result.outcome.gpus);
+}
+
 }  // namespace
 
 const std::vector<RunColumn>& run_columns() {
@@ -123,7 +128,7 @@ std::string table_of(const std::vector<Result>& results,
   for (const RunColumn* column : columns) table.push_back({column->heading});
   std::string reasons;
   for (const Result& result : results) {
-    std::vector<std::string> row = {result.run->name, std::to_string(result.outcome.gpus)};
+    std::vector<std::string> row = {result.run->name, gpus(result)};
     for (const RunColumn* column : columns) row.push_back(text_of_row(*column, result));
     add_row(table, row);
     reasons += reason(result);
@@ -145,7 +150,7 @@ std::string csv_of(const std::vector<Result>& results) {
                          : result.outcome.status == Status::out_of_memory ? "out_of_memory"
                                                                           : "refused";
     text += fmt::format("{},{},{},{}", quoted(result.run->name), quoted(result.run->compared.group),
-                        status, result.outcome.gpus);
+                        status, gpus(result));
     for (const RunColumn& column : run_columns()) {
       const Value value = column.value(result);
       text += "," + (value ? Json(*value).text() : "");

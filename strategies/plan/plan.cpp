@@ -10,9 +10,16 @@
 namespace stratagem::strategies {
 namespace {
 
-/// The next size that divides into so many parts, for an error.
-std::string larger_one(std::int64_t size, std::int64_t parts) {
-  return " (" + std::to_string((size / parts + 1) * parts) + " does)";
+/// The next size that divides into so many parts, and the next numbers of parts that divide this
+/// one, for an error: "(48 does; 40 divides into 10 or 20)".
+std::string what_divides(std::int64_t size, std::int64_t parts) {
+  std::int64_t fewer = std::min(parts, size), more = parts;
+  while (size % fewer != 0) --fewer;
+  while (more < size && size % more != 0) ++more;
+  const std::string larger = std::to_string((size / parts + 1) * parts);
+  const std::string or_more = more < size ? " or " + std::to_string(more) : "";
+  return " (" + larger + " does; " + std::to_string(size) + " divides into " +
+         std::to_string(fewer) + or_more + ")";
 }
 
 /// A dimension as errors name it, with what the families mean by a letter.
@@ -161,7 +168,7 @@ Parts Plan::trans(model::OpId id, const Split& split) {
                        "dimension " + in_words(split.dim) + " of " + where + " to divide into " +
                            std::to_string(parts) + (split.uneven ? "" : " equal") + " parts" +
                            others,
-                       std::to_string(size) + (split.uneven ? "" : larger_one(size, parts)));
+                       std::to_string(size) + (split.uneven ? "" : what_divides(size, parts)));
     }
   }
   placement.axes.push_back({"", split.parts, 0});

@@ -126,7 +126,7 @@ TEST_CASE("an import that cannot be is bad input or usage, and writes nothing") 
     CHECK_THAT(ran.err, StartsWith("stratagem: ") && ContainsSubstring(complaint));
   };
   usage("topology import hello.txt -o node.json --port XXL", "--port \"XXL\"");
-  usage("topology import hello.txt", "missing output");
+  usage("topology import hello.txt", "missing --output");
   CHECK_FALSE(folder.has("node.json"));
 }
 

@@ -38,7 +38,8 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("", "which command?");
   is_usage("simulat a.json", "no command \"simulat\"");
   is_usage("simulate", "missing scenario");
-  is_usage("simulate a.json --jsn out.json", "jsn");
+  is_usage("simulate a.json --jsn out.json", "no option --jsn (did you mean --json?)");
+  is_usage("simulate a.json --wheels=4", "no option --wheels; --help lists them");
   is_usage("simulate a.json b.json", "b.json");
   is_usage("simulate a.json --trace t.json --run five", "no run named \"five\" in a.json");
   is_usage("simulate a.json --trace t.json --run fuor", "did you mean \"four\"?");

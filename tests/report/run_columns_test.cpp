@@ -57,7 +57,8 @@ TEST_CASE("a run that does not fit has memory and no speed, a refused one neithe
   const std::string text = with(small_scenario(), R"("runs": [)",
                                 R"("runs": [{"name": "large, \"it\" is", "cluster": {"gpus": 1},
         "model": {"hidden": 16384, "layers": 40}},
-      {"name": "refused", "cluster": {"gpus": 1}, "strategy": {"pipeline": 2}},)");
+      {"name": "refused", "cluster": {"gpus": 1}, "strategy": {"pipeline": 2}},
+      {"name": "cheap", "cluster": {"price_per_gpu_hour": -2}},)");
   const auto results = results_of(text, scenario);
   CHECK_FALSE(column("iteration_time").value(results[0]));
   CHECK(*column("memory_share").value(results[0]) > 1);
@@ -66,7 +67,8 @@ TEST_CASE("a run that does not fit has memory and no speed, a refused one neithe
   CHECK_THAT(table, ContainsSubstring("does not run: needs"));
   CHECK_THAT(table, ContainsSubstring("refused:"));
   const std::string csv = csv_of(results);
-  CHECK(std::ranges::count(csv, '\n') == 5);
+  CHECK(std::ranges::count(csv, '\n') == 6);
+  CHECK_THAT(csv, ContainsSubstring("\"cheap\",\"\",refused,,"));
   CHECK_THAT(csv, ContainsSubstring("\"large, \"\"it\"\" is\",\"\",out_of_memory,1,,,"));
 }
 
