@@ -85,7 +85,7 @@ void check_word(const Options::Option& option, const std::string& name, const st
 }
 
 /// Throws UsageError for the first "--name" that is no option.
-void check_names(const std::vector<std::string>& line, std::vector<std::string> known) {
+void check_names(const std::vector<std::string>& line, const std::vector<std::string>& known) {
   for (const std::string& word : line) {
     if (word == "--") return;
     const std::string name = word.substr(0, word.find('='));
@@ -167,10 +167,9 @@ double Arguments::real(const std::string& name) const {
 }
 
 std::string Arguments::required(const std::string& name) const {
-  const auto& positional = parsed_->positional;
-  const bool named = std::ranges::find(positional, name) == positional.end();
-  if (!has(name)) throw UsageError((named ? "missing --" : "missing ") + name);
-  return text(name);
+  if (has(name)) return text(name);
+  const bool positional = std::ranges::count(parsed_->positional, name) > 0;
+  throw UsageError((positional ? "missing " : "missing --") + name);
 }
 
 std::string Arguments::text_or_nothing(const std::string& name) const {

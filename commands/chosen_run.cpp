@@ -45,9 +45,8 @@ std::vector<study::KeyValues> settings_of(const Arguments& asked) {
     if (!(price > 0) || price > 1e6)
       throw UsageError(
           fmt::format("--price: expected more than 0, and at most 1e6, found {}", price));
-    changes.push_back({.path = {"cluster", "price_per_gpu_hour"},
-                       .values = {price},
-                       .option = fmt::format("--price {}", price)});
+    changes.push_back(
+        {.path = study::price_path, .values = {price}, .option = fmt::format("--price {}", price)});
   }
   for (const bool several : {false, true}) {
     const std::string option = several ? "grid" : "set";

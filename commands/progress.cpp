@@ -59,6 +59,7 @@ void Progress::tell(std::string words) {
   const std::lock_guard lock(mutex_);
   words_ = std::move(words);
   name_.clear();
+  begin_ = Clock::now();
 }
 
 void Progress::tell(const std::string& name, std::size_t done, std::size_t all,

@@ -28,6 +28,7 @@ class Progress {
   /// Until something is told: "reading scenarios, 3 s".
   explicit Progress(std::string words);
 
+  /// Other words, timed anew.
   void tell(std::string words);
   /// "[####......] 12 of 30 runs, 8 s left": as long as the steps that are done took each. Steps of
   /// another name are timed anew.

@@ -110,8 +110,10 @@ int lead(const search::Space& space, search::Crew& crew, const Arguments& asked,
   const search::Swept swept =
       search::sweep(space, how, [&](const search::Progress& now) { tell(*progress, now); });
   std::vector<search::Explanation> explained;
-  progress->tell("explaining the best plans");
-  if (asked.has("why")) explained = search::explain(space, swept, 2, how.threads);
+  if (asked.has("why")) {
+    progress->tell("explaining the best plans");
+    explained = search::explain(space, swept, 2, how.threads);
+  }
   progress.reset();
   fill(outputs, asked, space, swept, explained, best);
   fmt::print(for_people(outputs), "{}", report::search_table(space, swept, best, explained));

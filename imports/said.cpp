@@ -33,8 +33,8 @@ std::string plain(const std::string& text) {
   return result;
 }
 
-/// Values of variables that a line of its own, or the head of one, sets: "TP=8", or the default of
-/// "TP=${TENSOR:-8}".
+/// Values of variables that are set where a line begins or after a semicolon: "TP=8", or the
+/// default of "TP=${TENSOR:-8}".
 std::map<std::string, std::string> variables_of(const std::string& text) {
   static const std::regex assignment(R"((?:^|[\n;])[ \t]*(?:export\s+)?([A-Za-z_]\w*)=["']?)"
                                      R"((?:\$\{\w+:?-([\w.,/-]+)\}|([\w.,/-]+)))");

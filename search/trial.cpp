@@ -244,11 +244,9 @@ std::string answer(const Space& space, const std::string& question) {
 }
 
 std::string context_of(const Space& space) {
-  const JsonReader without_price = study::set_over(
-      study::variants({{.path = {"cluster", "price_per_gpu_hour"}, .values = {Json()}}})
-          .front()
-          .settings,
-      space.defaults());
+  const Json no_price =
+      study::variants({{.path = study::price_path, .values = {Json()}}}).front().settings;
+  const JsonReader without_price = study::set_over(no_price, space.defaults());
   std::string text = this_program() + "\n" + without_price.dump() + "\n";
   for (const std::string& file : study::files_named(space.defaults())) {
     if (file != space.file()) text += read_file(file) + "\n";

@@ -169,9 +169,9 @@ KeyValues read_change(const std::string& text, bool several, const std::string& 
 
 std::vector<Variant> variants(const std::vector<KeyValues>& changes) {
   std::vector<Variant> all(1);
-  std::set<std::vector<std::string>> before_it;
+  std::set<std::vector<std::string>> paths;
   for (const KeyValues& change : changes) {
-    if (!before_it.insert(change.path).second)
+    if (!paths.insert(change.path).second)
       throw InputError(change.option, "", "each key once", dotted(change.path) + " again");
     std::vector<Variant> more;
     for (const Variant& before : all) {
@@ -202,8 +202,7 @@ JsonReader set_over(const Json& settings, const JsonReader& below) {
 }
 
 bool change_predictions(const std::vector<KeyValues>& changes) {
-  static const std::vector<std::string> price = {"cluster", "price_per_gpu_hour"};
-  return std::ranges::any_of(changes, [](const KeyValues& one) { return one.path != price; });
+  return std::ranges::any_of(changes, [](const KeyValues& one) { return one.path != price_path; });
 }
 
 std::vector<SetKey> set_keys(const std::vector<KeyValues>& changes) {

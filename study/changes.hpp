@@ -41,7 +41,10 @@ JsonReader varied(const JsonReader& run, const Variant& variant, const Variant& 
 /// Settings over those of a file. Null takes a key away, also one that the file may not have.
 JsonReader set_over(const Json& settings, const JsonReader& below);
 
-/// Does a prediction depend on any of these keys? On the price of a GPU none does.
+/// Where a run says what a GPU costs. No prediction depends on it.
+inline const std::vector<std::string> price_path = {"cluster", "price_per_gpu_hour"};
+
+/// Does a prediction depend on any of these keys?
 bool change_predictions(const std::vector<KeyValues>& changes);
 
 /// For errors of runs: which option set which key.
