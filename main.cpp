@@ -10,11 +10,12 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "base/json_reader.hpp"
+#include "base/nearest.hpp"
 #include "base/shortened.hpp"
 #include "base/write_file.hpp"
 #include "commands/all.hpp"
@@ -31,12 +32,26 @@ void print_help() {
     fmt::print("  {:<11} {}\n", command.name, command.summary);
   fmt::print(
       "\nstratagem COMMAND --help says more of one; stratagem --version, of the program.\n"
-      "Before the command, --library FOLDER takes profiles, stacks, nodes and plans from there\n"
+      "With any command, --library FOLDER takes profiles, stacks, nodes and plans from there\n"
       "that a scenario names and that are not beside it.\n\n"
       "Example: stratagem simulate scenarios/zero.json --report out/zero.html\n");
 }
 
-int run(const std::vector<std::string>& line) {
+/// Takes the library's folder from wherever it stands on the line.
+void take_library(std::vector<std::string>& line) {
+  constexpr std::string_view option = "--library";
+  for (auto word = line.begin(); word != line.end() && *word != "--"; ++word) {
+    const bool apart = *word == option;
+    if (!apart && !word->starts_with(std::string(option) + "=")) continue;
+    if (apart && word + 1 == line.end()) throw commands::UsageError("--library: which folder?");
+    study::use_library(apart ? *(word + 1) : word->substr(option.size() + 1));
+    line.erase(word, word + (apart ? 2 : 1));
+    return;
+  }
+}
+
+int run(std::vector<std::string> line) {
+  take_library(line);
   if (line.empty()) throw commands::UsageError("which command? see stratagem --help");
   if (line[0] == "--help" || line[0] == "-h" || line[0] == "help") {
     print_help();
@@ -46,23 +61,14 @@ int run(const std::vector<std::string>& line) {
     fmt::print("stratagem {}\n", STRATAGEM_VERSION);
     return commands::done;
   }
-  if (line[0].starts_with("--library=")) {
-    study::use_library(line[0].substr(line[0].find('=') + 1));
-    return run({line.begin() + 1, line.end()});
-  }
-  if (line[0] == "--library") {
-    if (line.size() < 2) throw commands::UsageError("--library: which folder?");
-    study::use_library(line[1]);
-    return run({line.begin() + 2, line.end()});
-  }
   for (const commands::Command& command : commands::all()) {
     if (line[0] == command.name) return command.run({line.begin() + 1, line.end()});
   }
   std::vector<std::string> names;
   for (const commands::Command& command : commands::all()) names.emplace_back(command.name);
-  const auto near = nearest(line[0], names);
-  throw commands::UsageError("no command \"" + line[0] + "\"; " +
-                             (near ? "did you mean \"" + *near + "\"?" : "see stratagem --help"));
+  const std::string near = did_you_mean(line[0], names);
+  throw commands::UsageError("no command \"" + line[0] + "\"" +
+                             (near.empty() ? "; see stratagem --help" : near));
 }
 
 #ifdef STRATAGEM_MIMALLOC

@@ -13,6 +13,7 @@
 #include "base/input_error.hpp"
 #include "base/json_text.hpp"
 #include "base/malformed_input.hpp"
+#include "base/nearest.hpp"
 #include "base/quantity_text.hpp"
 #include "base/read_file.hpp"
 #include "base/shortened.hpp"
@@ -33,11 +34,6 @@ std::string quoted_list(const std::vector<std::string>& words) {
     list += '"' + word + '"';
   }
   return list;
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& words) {
-  const auto near = nearest(word, words);
-  return near ? " (did you mean \"" + *near + "\"?)" : "";
 }
 
 /// The value if it is a whole number that an int64 holds; 1e6 is a whole number too.
@@ -132,7 +128,13 @@ struct JsonReader::Document {
   void ask(const ordered_json& object, std::string_view key) {
     const std::scoped_lock alone(using_it);
     auto& asked = uses[&object].asked;
-    if (std::find(asked.begin(), asked.end(), key) == asked.end()) asked.emplace_back(key);
+    if (std::ranges::find(asked, key) == asked.end()) asked.emplace_back(key);
+  }
+
+  bool knows(const ordered_json& object, std::string_view key) {
+    const std::scoped_lock alone(using_it);
+    const auto& asked = uses[&object].asked;
+    return std::ranges::find(asked, key) != asked.end();
   }
 
   void finish(const ordered_json& value, const std::string& path) const {
@@ -155,8 +157,8 @@ struct JsonReader::Document {
   [[noreturn]] void refuse(const std::string& key, const std::string& path,
                            const std::vector<std::string>& asked) const {
     std::string expected = "no keys here";
-    if (nearest(key, asked)) {
-      expected = "one of the known keys" + did_you_mean(key, asked);
+    if (const std::string near = did_you_mean(key, asked); !near.empty()) {
+      expected = "one of the known keys" + near;
     } else if (!asked.empty()) {
       expected = "one of the known keys " + quoted_list(asked);
     }
@@ -258,9 +260,16 @@ bool JsonReader::has(std::string_view key) const { return find(key).has_value();
 JsonReader JsonReader::at(std::string_view key) const {
   if (auto found = find(key)) return *std::move(found);
   std::vector<std::string> present;
+  std::string expected = "the key \"" + std::string(key) + "\"";
   const ordered_json merged = Layer::merged(layers_);
-  for (const auto& [name, member] : merged.items()) present.push_back(name);
-  malformed(*this, "the key \"" + std::string(key) + "\"",
+  for (const auto& [name, member] : merged.items()) {
+    const bool known = std::ranges::any_of(
+        layers_, [&](const Layer& layer) { return layer.document->knows(*layer.value, name); });
+    if (!known && is_written_for(name, std::string(key)))
+      expected += " in place of \"" + name + "\"";
+    present.push_back(name);
+  }
+  malformed(*this, expected,
             present.empty() ? "no keys" : shortened("only " + quoted_list(present), longest_echo));
 }
 

@@ -46,7 +46,8 @@ class JsonReader {
 
   [[nodiscard]] bool has(std::string_view key) const;
   /// The value under `key`; throws InputError if it is missing:
-  /// `/runs/0: expected the key "name", found only "strategy", "expect"`.
+  /// `/runs/0: expected the key "name", found only "strategy", "expect"`. A key that was probably
+  /// written for it is named.
   [[nodiscard]] JsonReader at(std::string_view key) const;
   [[nodiscard]] std::optional<JsonReader> find(std::string_view key) const;
   /// All keys in the order of the file, first layer first; marks them as read.
@@ -109,10 +110,6 @@ template <typename Read, typename T = std::invoke_result_t<Read, const JsonReade
 T read_or_empty(const JsonReader& object, std::string_view key, Read read) {
   return read_if_there(object, key, read).value_or(T{});
 }
-
-/// The word that `word` means (other_words.hpp); else the nearest by edit distance, if it is near
-/// enough to be a slip of the fingers.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
 
 /// Throws InputError at `where` unless `word`, a key or the like, is one of `known`; names the
 /// nearest: `expected a kind of operator (did you mean "gelu"?), found "gleu"`.

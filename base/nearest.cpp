@@ -1,12 +1,9 @@
-// The word that somebody probably meant.
+// Finds words by what they mean, by how they begin, and by edit distance.
+#include "base/nearest.hpp"
+
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/json_reader.hpp"
 #include "base/other_words.hpp"
 
 namespace stratagem {
@@ -34,11 +31,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::vector<std::string> beginning_with(std::string_view word,
+                                        const std::vector<std::string>& words) {
+  constexpr std::size_t most = 6;  // more are no help
+  std::vector<std::string> found;
+  if (word.size() < 3) return found;
+  for (const std::string& one : words) {
+    if (found.size() < most && folded(one).starts_with(folded(word))) found.push_back(one);
+  }
+  return found;
+}
+
 }  // namespace
 
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words) {
-  if (auto meant = meant_by(word, words)) return meant;
-  std::optional<std::string> best;
+std::vector<std::string> meant(std::string_view word, const std::vector<std::string>& words) {
+  if (auto one = meant_by(word, words)) return {*one};
+  std::vector<std::string> best;
   std::size_t best_distance = 0;
   for (const std::string& candidate : words) {
     const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
@@ -46,12 +54,31 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
     const std::size_t distance = edit_distance(word, candidate);
     // One slip in three letters; "tp" is no slip of "dp".
     if (3 * distance > std::max(word.size(), candidate.size())) continue;
-    if (!best || distance < best_distance) {
-      best = candidate;
+    if (best.empty() || distance < best_distance) {
+      best = {candidate};
       best_distance = distance;
     }
   }
-  return best;
+  const std::vector<std::string> longer = beginning_with(word, words);
+  return longer.empty() || best_distance == 1 ? best : longer;
+}
+
+bool is_written_for(std::string_view written, const std::string& word) {
+  if (meant_by(written, {word})) return true;
+  const std::size_t distance = edit_distance(written, word);
+  return distance <= 2 && 4 * distance <= word.size();
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& words,
+                         const std::string& quote) {
+  const std::vector<std::string> all = meant(word, words);
+  if (all.empty()) return "";
+  std::string text = " (did you mean ";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0) text += i + 1 == all.size() ? " or " : ", ";
+    text += quote + all[i] + quote;
+  }
+  return text + "?)";
 }
 
 }  // namespace stratagem

@@ -42,31 +42,30 @@ constexpr std::array pairs = {
 };
 // clang-format on
 
-std::string lower(std::string_view text) {
+}  // namespace
+
+std::string folded(std::string_view word) {
   std::string result;
-  for (const char one : text)
+  for (const char one : word)
     result += one >= 'A' && one <= 'Z' ? static_cast<char>(one + 32) : one;
   std::ranges::replace(result, '-', '_');
   return result;
 }
 
-}  // namespace
-
 std::optional<std::string> meant_by(std::string_view written,
                                     const std::vector<std::string>& words) {
-  const std::string word = lower(written);
+  const std::string word = folded(written);
   const auto find = [&](const auto& fits) -> std::optional<std::string> {
     const auto found = std::ranges::find_if(words, fits);
     return found == words.end() ? std::nullopt : std::optional(*found);
   };
-  if (const auto same = find([&](const std::string& one) { return lower(one) == word; }))
+  if (const auto same = find([&](const std::string& one) { return folded(one) == word; }))
     return same;
   for (const Pair& pair : pairs) {
     if (pair.first != word) continue;
     if (auto known = find([&](const std::string& one) { return one == pair.second; })) return known;
   }
-  if (word.size() < 3) return std::nullopt;
-  return find([&](const std::string& one) { return lower(one).starts_with(word); });
+  return std::nullopt;
 }
 
 }  // namespace stratagem

@@ -8,6 +8,9 @@
 
 namespace stratagem {
 
+/// A word as it is compared with others: in lower case, "-" as "_".
+std::string folded(std::string_view word);
+
 /// Of the words that may be used the one that means what was written: "tensor" for "tp". Letters'
 /// case does not count. Nothing if there is none.
 std::optional<std::string> meant_by(std::string_view written,

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cxxopts.hpp>
 
-#include "base/json_reader.hpp"
+#include "base/nearest.hpp"
 
 namespace stratagem::commands {
 
@@ -78,10 +78,9 @@ std::shared_ptr<cxxopts::Value> value_of(const Options::Option& option) {
 /// Throws UsageError for a word that is none of an option's.
 void check_word(const Options::Option& option, const std::string& name, const std::string& word) {
   if (std::ranges::find(option.words, word) != option.words.end()) return;
-  const auto near = nearest(word, option.words);
   throw UsageError(fmt::format("{}: expected one of {}{}, found {}", name,
-                               fmt::join(option.words, ", "),
-                               near ? " (did you mean \"" + *near + "\"?)" : "", word));
+                               fmt::join(option.words, ", "), did_you_mean(word, option.words),
+                               word));
 }
 
 /// Throws UsageError for the first "--name" that is no option.
@@ -90,10 +89,20 @@ void check_names(const std::vector<std::string>& line, const std::vector<std::st
     if (word == "--") return;
     const std::string name = word.substr(0, word.find('='));
     if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
-    const auto near = nearest(name, known);
-    throw UsageError(near ? fmt::format("no option {} (did you mean {}?)", name, *near)
-                          : fmt::format("no option {}; --help lists them", name));
+    const std::string near = did_you_mean(name, known, "");
+    throw UsageError("no option " + name + (near.empty() ? "; --help lists them" : near));
   }
+}
+
+/// Throws UsageError for an option without the value that it takes, and says what that is.
+void check_value(const Options::Option& option, const std::vector<std::string>& line,
+                 const std::vector<std::string>& known) {
+  if (option.kind == Options::Kind::flag) return;
+  const std::string name = "--" + option.long_name();
+  const auto at = std::ranges::find(line, name);
+  if (at == line.end()) return;
+  if (at + 1 == line.end() || std::ranges::find(known, *(at + 1)) != known.end())
+    throw UsageError(name + " takes a value: " + option.help);
 }
 
 /// The number that a text is as a whole.
@@ -130,6 +139,7 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
   std::vector<std::string> names = {"--help"};
   for (const Options::Option& option : options.options_) names.push_back("--" + option.long_name());
   check_names(line, names);
+  for (const Options::Option& option : options.options_) check_value(option, line, names);
   std::vector<const char*> words = {"stratagem"};
   for (const std::string& word : line) words.push_back(word.c_str());
   try {
@@ -138,7 +148,11 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
     throw UsageError(error.what());
   }
   if (!parsed_->result->unmatched().empty())
-    throw UsageError("what is \"" + parsed_->result->unmatched().front() + "\"?");
+    throw UsageError(fmt::format(
+        "\"{}\" is one argument too many: {} takes {}, options aside; values are written --set "
+        "tensor=4, and in quotes if blanks are in them",
+        parsed_->result->unmatched().front(), options.title_,
+        options.positional_help_.empty() ? "none" : options.positional_help_));
   for (const Options::Option& option : options.options_) {
     const std::string name = option.long_name();
     if (!has(name)) continue;

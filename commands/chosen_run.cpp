@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <set>
 
-#include "base/json_reader.hpp"
+#include "base/nearest.hpp"
 #include "study/scenario.hpp"
 
 namespace stratagem::commands {
@@ -69,9 +68,7 @@ const study::Run& chosen_run(const study::Scenario& scenario, const Arguments& a
   }
   std::vector<std::string> names;
   for (const study::Run& run : scenario.runs) names.push_back(run.name);
-  const std::optional<std::string> near = nearest(name, names);
-  throw UsageError("no run named \"" + name + "\" in " + scenario.file +
-                   (near ? "; did you mean \"" + *near + "\"?" : ""));
+  throw UsageError("no run named \"" + name + "\" in " + scenario.file + did_you_mean(name, names));
 }
 
 std::vector<std::string> files_of(const study::Scenario& scenario) {

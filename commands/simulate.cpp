@@ -86,7 +86,10 @@ void check_costs(const study::Scenario& scenario, const Arguments& asked) {
 std::string printed(const study::Scenario& scenario, const study::Answers& answers,
                     const Arguments& asked) {
   const std::vector<study::Result>& results = answers.of_runs;
-  if (asked.has("accuracy")) return report::accuracy(results);
+  if (asked.has("accuracy")) {
+    const std::string measured = report::accuracy(results);
+    return measured.empty() ? scenario.file + ": no run says what was \"measured\"\n" : measured;
+  }
   if (asked.has("memory")) return report::memory_table(results);
   if (asked.has("columns")) return report::table_of(results, chosen_columns(asked));
   std::string text = results.empty() ? scenario.question + "\n" : report::table(scenario, results);

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/input_error.hpp"
+#include "base/nearest.hpp"
 #include "imports/format.hpp"
 #include "imports/megatron_model.hpp"
 #include "imports/said.hpp"
@@ -117,6 +119,17 @@ const std::map<std::string, std::string> narrow_precisions = {{"delayed", "fp8"}
 /// Does any argument say the size of the network?
 bool says_network(const Said& words) {
   return (words.has("num-layers") || words.has("encoder-num-layers")) && words.has("hidden-size");
+}
+
+/// Throws InputError if sizes of the network are there under names that are slips.
+void check_network(const Said& words) {
+  for (const char* size : {"num-layers", "hidden-size"}) {
+    if (words.has(size)) continue;
+    for (const Said::Value& one : words.left()) {
+      if (is_written_for(one.name, size))
+        throw InputError("", "", fmt::format("--{} in place of --{}", size, one.name), one.text);
+    }
+  }
 }
 
 /// The precision of linear layers in 8 or 4 bits; "" where they have more.
@@ -428,9 +441,13 @@ Format megatron() {
   return {"megatron",
           "arguments of Megatron-LM's pretrain_gpt.py, pretrain_bert.py or pretrain_t5.py, in a "
           "launch script or alone",
-          [](const std::string& text) { return says_network(Said::arguments(text)); },
+          [](const std::string& text) {
+            return !program_in(text).empty() || says_network(Said::arguments(text));
+          },
           [](const std::string& text, const std::string&) {
-            return read_megatron(program_in(text), Said::arguments(text));
+            Said words = Said::arguments(text);
+            if (!says_network(words)) check_network(words);
+            return read_megatron(program_in(text), std::move(words));
           }};
 }
 

@@ -2,12 +2,14 @@
 #include "imports/scenario.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
+#include "base/shortened.hpp"
 #include "cost/stack.hpp"
 #include "strategies/parallel/all.hpp"
 #include "strategies/parallel/rank_order.hpp"
@@ -129,6 +131,16 @@ void keep_said(const Settings& earlier, const std::string& key, Settings& all) {
   }
 }
 
+[[noreturn]] void no_model(const Settings& settings) {
+  std::vector<std::string> unread;
+  for (const Note& note : settings.left_out) unread.push_back(note.what);
+  const std::string but = fmt::format("{}", fmt::join(unread, ", "));
+  throw InputError("import", "/model",
+                   "a model: arguments --num-layers and --hidden-size, a file that says it, or "
+                   "--set model=NAME",
+                   but.empty() ? "none" : "none; not read: " + shortened(but, 120));
+}
+
 /// The model that files say. Where they name none, the preset that was set fills in what they leave
 /// open: they may say the length of samples.
 Json model_of(const Settings& settings, std::vector<study::KeyValues>& changes) {
@@ -171,9 +183,7 @@ Imported scenario_of(const Settings& settings, const std::vector<study::KeyValue
                         .set("training", settings.training)
                         .set("strategy", settings.strategy);
   Filling run(over(study::variants(above).front().settings, said), result.settings.assumed);
-  if (run.at("model").keys().empty())
-    throw InputError("import", "/model", "a model: a file that says it, or --set model.preset=NAME",
-                     "none");
+  if (!run.has("model", "family") && !run.has("model", "preset")) no_model(settings);
   if (!run.has("cluster", "node"))
     run.assume("cluster", "preset", "dgx-h100", "nothing says which servers");
   fill_degrees(run);

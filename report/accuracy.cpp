@@ -21,8 +21,7 @@ std::string in_words(std::string figure) {
 }  // namespace
 
 std::string accuracy(const std::vector<study::Result>& results) {
-  std::string text = "| run | GPUs | figure | measured | predicted | error | source |\n";
-  text += "|---|--:|---|--:|--:|--:|---|\n";
+  std::string text;
   for (const study::Result& result : results) {
     for (const study::Figure& figure : result.figures) {
       if (!figure.measured) continue;
@@ -33,7 +32,10 @@ std::string accuracy(const std::vector<study::Result>& results) {
                      error_text(figure), figure.gates ? "" : "from memory: ", figure.source);
     }
   }
-  return text;
+  if (text.empty()) return text;
+  return "| run | GPUs | figure | measured | predicted | error | source |\n"
+         "|---|--:|---|--:|--:|--:|---|\n" +
+         text;
 }
 
 }  // namespace stratagem::report

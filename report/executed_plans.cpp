@@ -109,6 +109,7 @@ std::string complaint(const ExecutedPlan& plan) {
 void add_file(const std::string& file, const std::string& simulated, ExecutedPlans& result,
               std::vector<Paces>& paces) {
   const JsonReader execution = JsonReader::from_file(file);
+  if (!execution.has("run")) execution.fail("what `stratagem execute --json` wrote");
   const JsonReader run = execution.at("run");
   const auto is_it = [&](const UnpredictedPlan& one) { return one.plan.run == run.text(); };
   if (const auto refused = std::ranges::find_if(result.unpredicted, is_it);
@@ -172,6 +173,7 @@ ExecutedPlans executed_plans(const std::string& simulated,
   ExecutedPlans result;
   std::vector<Paces> paces;
   for (const JsonReader& run : predictions.at("runs").elements()) {
+    if (!run.has("status")) predictions.fail("what `stratagem simulate --json` wrote");
     const std::string status = run.at("status").text();
     if (status == "refused")
       result.unpredicted.push_back(

@@ -194,7 +194,8 @@ Json to_json(const study::Scenario& scenario, const std::vector<Result>& results
     json.set("name", result.run->name).set("resolved", result.run->resolved);
     json.set("status", status_text(result.outcome.status));
     if (!result.outcome.reason.empty()) json.set("reason", result.outcome.reason);
-    if (!result.run->compared.assumed.empty()) json.set("assumed", result.run->compared.assumed);
+    const std::string assumed = result.run->compared.all_assumed();
+    if (!assumed.empty()) json.set("assumed", assumed);
     if (result.outcome.gpus > 0) json.set("gpus", result.outcome.gpus);
     if (result.outcome.metrics) add_metrics(json, result);
     if (result.remedies) json.set("remedies", remedies(*result.remedies));

@@ -122,6 +122,22 @@ const std::vector<RunColumn>& run_columns() {
   return all;
 }
 
+namespace {
+
+/// What the program remarks of the runs, each once, a line each.
+std::string remarks(const std::vector<Result>& results) {
+  std::vector<std::string> all;
+  for (const Result& result : results) {
+    for (const std::string& one : result.run->compared.remarks)
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  }
+  std::string text;
+  for (const std::string& one : all) text += wrapped("Assumed: " + one, 2);
+  return text;
+}
+
+}  // namespace
+
 std::string table_of(const std::vector<Result>& results,
                      const std::vector<const RunColumn*>& columns) {
   std::vector<Column> table = {{.heading = "run", .left = true}, {"GPUs"}};
@@ -133,7 +149,8 @@ std::string table_of(const std::vector<Result>& results,
     add_row(table, row);
     reasons += reason(result);
   }
-  return text_of(table) + (reasons.empty() ? "" : "\n" + reasons);
+  const std::string below = reasons + remarks(results);
+  return text_of(table) + (below.empty() ? "" : "\n" + below);
 }
 
 std::string csv_of(const std::vector<Result>& results) {

@@ -165,7 +165,8 @@ Json as_json(const Space& space, const Answer& answer) {
 /// What the runs of the space assume, as the best plan says it.
 std::string assumed(const Space& space, const Swept& swept) {
   const Json& settings = swept.answers.front().settings;
-  const std::string text = study::run_over(space.defaults(), settings, "best").compared.assumed;
+  const std::string text =
+      study::run_over(space.defaults(), settings, "best").compared.all_assumed();
   return text.empty() ? "" : wrapped("Assumed: " + text, 2);
 }
 

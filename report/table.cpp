@@ -25,15 +25,16 @@ using study::Result;
 std::vector<std::string> assumptions(const std::vector<Result>& results) {
   std::vector<std::string> found;
   for (const Result& result : results) {
-    const std::string& text = result.run->compared.assumed;
+    const std::string text = result.run->compared.all_assumed();
     if (!text.empty() && std::ranges::find(found, text) == found.end()) found.push_back(text);
   }
   return found;
 }
 
 std::string marked_name(const study::Run& run, const std::vector<std::string>& assumed) {
-  if (run.compared.assumed.empty()) return run.name;
-  const auto place = std::ranges::find(assumed, run.compared.assumed) - assumed.begin();
+  const std::string text = run.compared.all_assumed();
+  if (text.empty()) return run.name;
+  const auto place = std::ranges::find(assumed, text) - assumed.begin();
   return run.name + fmt::format(" [{}]", place + 1);
 }
 

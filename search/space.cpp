@@ -119,7 +119,7 @@ void check_apart(const std::vector<Dimension>& dimensions,
 }  // namespace
 
 Space Space::read(const std::string& file, const std::vector<study::KeyValues>& changes) {
-  return Space(JsonReader::from_file(file), changes);
+  return read(JsonReader::from_file(file), changes);
 }
 
 Space::Space(const JsonReader& scenario, const std::vector<study::KeyValues>& changes)

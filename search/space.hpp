@@ -10,6 +10,7 @@
 #include "base/json_writer.hpp"
 #include "strategies/parallel/options.hpp"
 #include "study/changes.hpp"
+#include "study/named_presets.hpp"
 
 namespace stratagem::search {
 
@@ -37,7 +38,7 @@ class Space {
   /// varies.
   static Space read(const std::string& file, const std::vector<study::KeyValues>& changes = {});
   static Space read(const JsonReader& scenario, const std::vector<study::KeyValues>& changes = {}) {
-    return Space(scenario, changes);
+    return Space(study::with_named_presets(scenario), changes);
   }
 
   [[nodiscard]] std::size_t size() const;

@@ -10,6 +10,7 @@
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
 #include "base/json_text.hpp"
+#include "base/nearest.hpp"
 #include "model/zoo/all.hpp"
 #include "model/zoo/presets.hpp"
 #include "strategies/parallel/all.hpp"
@@ -43,8 +44,8 @@ std::map<std::string, Known> known_keys() {
   for (const char* key : {"gpus", "nodes", "host_memory", "price_per_gpu_hour", "ranks_per_node"})
     all[key] = {"cluster"};
   for (const char* key : {"profile", "stack", "plan"}) all[key] = {};
-  for (const char* key : {"training", "strategy", "what_if"}) all[key] = {"", true};
-  for (const char* key : {"model", "cluster"}) all[key] = {"", true, "preset"};
+  for (const char* key : {"model", "cluster", "training", "strategy", "what_if"})
+    all[key] = {"", true};
   return all;
 }
 
@@ -67,14 +68,24 @@ std::vector<std::string> path_of(const std::string& key, const std::string& from
   if (first == known.end()) {
     std::vector<std::string> keys;
     for (const auto& [name, of] : known) keys.push_back(name);
-    const auto near = nearest(path.front(), keys);
-    throw InputError(from, "",
-                     near ? "a key (did you mean \"" + *near + "\"?)"
-                          : "a key of a run, such as tensor=2 or cluster.preset=dgx-2",
-                     key);
+    const std::string near = did_you_mean(path.front(), keys);
+    throw InputError(
+        from, "",
+        near.empty() ? "a key of a run, such as tensor=2 or cluster.preset=dgx-2" : "a key" + near,
+        key);
   }
   if (!first->second.object.empty()) path.insert(path.begin(), first->second.object);
   return path;
+}
+
+bool is_plain(const std::string& value) {
+  return value != "null" && !value.starts_with('{') && !value.starts_with('[');
+}
+
+/// `model=llama-3-8b` names a preset, as it does in a scenario.
+void name_presets(std::vector<std::string>& path, const std::vector<std::string>& values) {
+  const bool named = path.size() == 1 && (path.front() == "model" || path.front() == "cluster");
+  if (named && std::ranges::all_of(values, is_plain)) path.emplace_back("preset");
 }
 
 /// A plain value of a key that holds an object belongs to one of its members.
@@ -86,9 +97,7 @@ void check_holds(const std::vector<std::string>& path, const std::string& value,
       key != known.end() &&
       (key->second.object.empty() ? path.size() == 1
                                   : path == std::vector{key->second.object, key->first});
-  if (!is_it || !key->second.holds || value == "null" || value.starts_with('{') ||
-      value.starts_with('['))
-    return;
+  if (!is_it || !key->second.holds || !is_plain(value)) return;
   const std::string& member = key->second.member;
   const std::string written = dotted(path) + "." + (member.empty() ? "KEY=" : member + "=") + value;
   throw InputError(from, "", written, key->first + "=" + value);
@@ -158,8 +167,10 @@ KeyValues read_change(const std::string& text, bool several, const std::string& 
     throw InputError(from, "", several ? "KEY=VALUE,VALUE" : "KEY=VALUE", text);
   KeyValues change{
       .path = path_of(text.substr(0, equals), from), .values = {}, .option = from + " " + text};
-  const std::string values = text.substr(equals + 1);
-  for (const std::string& value : several ? parted(values) : std::vector{values}) {
+  const std::string after = text.substr(equals + 1);
+  const std::vector<std::string> values = several ? parted(after) : std::vector{after};
+  name_presets(change.path, values);
+  for (const std::string& value : values) {
     if (value.empty()) throw InputError(from, "", "a value between commas", text);
     check_holds(change.path, value, from);
     change.values.push_back(value_of(value));

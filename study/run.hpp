@@ -66,8 +66,16 @@ struct Comparison {
   std::string baseline;  ///< the run that efficiency and speedup are relative to; empty: none
   std::string group;     ///< heading of the table it is printed under
   std::string assumed;   ///< what the run assumes about the experiment, in words; empty: nothing
+  std::vector<std::string> remarks;  ///< what else is assumed, as the program finds it
   std::vector<Measured> measured;
   std::vector<Expectation> expect;
+
+  /// `assumed` and `remarks`, with "; " between them.
+  [[nodiscard]] std::string all_assumed() const {
+    std::string text = assumed;
+    for (const std::string& one : remarks) text += (text.empty() ? "" : "; ") + one;
+    return text;
+  }
 };
 
 /// One run, with the scenario's defaults filled in.

@@ -2,6 +2,8 @@
 // other.
 #include "study/scenario.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -25,6 +27,7 @@
 #include "study/figures.hpp"
 #include "study/library.hpp"
 #include "study/model_checks.hpp"
+#include "study/named_presets.hpp"
 #include "study/plan_of.hpp"
 #include "study/stack_facts.hpp"
 #include "study/what_if.hpp"
@@ -154,8 +157,19 @@ void read_training(Run& run, const JsonReader& training) {
 void note_foreign_profile(Run& run) {
   const std::string& own = run.cluster.design().gpu;
   if (run.profile.name == own) return;
-  const std::string note = "profile " + run.profile.name + " stands in for the cluster's " + own;
-  run.compared.assumed += (run.compared.assumed.empty() ? "" : "; ") + note;
+  run.compared.remarks.push_back("profile " + run.profile.name + " stands in for the cluster's " +
+                                 own);
+}
+
+/// Servers that `"nodes"` asks for and no rank runs on change nothing but the network's size.
+void note_idle_servers(Run& run) {
+  const int per_node = run.cluster.design().ranks();
+  const int idle = run.cluster.nodes() - (run.gpus + per_node - 1) / per_node;
+  if (idle > 0)
+    run.compared.remarks.push_back(
+        fmt::format("{} of {} servers have nothing to do, since the run "
+                    "has {} ranks",
+                    idle, run.cluster.nodes(), run.gpus));
 }
 
 /// The strategy of a run; one that says nothing is one GPU.
@@ -294,6 +308,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
   }
   if (!run.refused) {
     note_foreign_profile(run);
+    note_idle_servers(run);
     run.origin.files = files_named(reader, !instead);
   }
   reader.finish();
@@ -379,8 +394,9 @@ Run read_changed(const JsonReader& reader, const std::string& baseline,
   }
 }
 
-Scenario scenario_of(const JsonReader& reader, const std::optional<cost::Profile>& instead,
+Scenario scenario_of(const JsonReader& written, const std::optional<cost::Profile>& instead,
                      const std::vector<KeyValues>& changes) {
+  const JsonReader reader = with_named_presets(written);
   const std::string& file = reader.file();
   static_cast<void>(reader.find("$schema"));  // for editors
   Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};

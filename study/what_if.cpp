@@ -96,8 +96,7 @@ void suppose(Run& run, const Factors& factors) {
   if (text.empty()) return;
   if (!run.compared.measured.empty()) text += "; what was measured on the real machine is left out";
   run.compared.measured.clear();
-  std::string& assumed = run.compared.assumed;
-  assumed += (assumed.empty() ? "" : "; ") + text;
+  run.compared.remarks.push_back(text);
 }
 
 }  // namespace stratagem::study

@@ -132,8 +132,8 @@ Json schema_of_models() {
           .set("family", words(names).schema);
   for (const auto& [key, schemas] : keys) properties.set(key, Json::object().set("anyOf", schemas));
   return Json::object()
-      .set("description", "The network, by the sizes of its family.")
-      .set("type", "object")
+      .set("description", "The network, by the sizes of its family; or a preset's name.")
+      .set("type", Json::array().push("object").push("string"))
       .set("additionalProperties", false)
       .set("properties", properties);
 }

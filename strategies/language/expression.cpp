@@ -14,6 +14,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "base/nearest.hpp"
 #include "strategies/language/characters.hpp"
 
 namespace stratagem::strategies {
@@ -294,12 +295,10 @@ void Expression::bind(const std::vector<std::string>& known) {
         return instruction.operation == Calculation::name &&
                instruction.operand == static_cast<std::int64_t>(i);
       });
-      std::string expected = "one of the names " + fmt::format("{}", fmt::join(known, ", ")) +
-                             at_column(step->column, text_);
-      if (const auto near = nearest(names_[i], known)) {
-        expected += " (did you mean \"" + *near + "\"?)";
-      }
-      throw InputError("", path_, expected, "\"" + names_[i] + "\"");
+      throw InputError("", path_,
+                       fmt::format("one of the names {}{}{}", fmt::join(known, ", "),
+                                   at_column(step->column, text_), did_you_mean(names_[i], known)),
+                       "\"" + names_[i] + "\"");
     }
     places_[i] = static_cast<int>(place - known.begin());
   }

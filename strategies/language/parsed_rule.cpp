@@ -6,6 +6,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "base/nearest.hpp"
 
 namespace stratagem::strategies {
 namespace {
@@ -54,11 +55,10 @@ void check_let_used(const ParsedRule& rule) {
   if (rule.where) mark(*rule.where);
   for (std::size_t place = rule.first_let; place < rule.names.size(); ++place) {
     if (used[place]) continue;
-    const auto near = nearest(rule.names[place], {rule.names.begin() + rule.first_variable,
-                                                  rule.names.begin() + rule.first_let});
-    throw InputError("", rule.path,
-                     "the let-name \"" + rule.names[place] + "\" to be used" +
-                         (near ? " (did you mean it by \"" + *near + "\"?)" : ""),
+    const std::string near = did_you_mean(
+        rule.names[place],
+        {rule.names.begin() + rule.first_variable, rule.names.begin() + rule.first_let});
+    throw InputError("", rule.path, "a use of the let-name \"" + rule.names[place] + "\"" + near,
                      "no use");
   }
 }

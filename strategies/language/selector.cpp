@@ -10,6 +10,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "base/nearest.hpp"
 #include "strategies/language/characters.hpp"
 #include "strategies/language/expression.hpp"
 #include "strategies/language/glob.hpp"
@@ -78,15 +79,14 @@ std::string adapted(const std::vector<std::string>& selector, const std::string&
   return fmt::format("{}", fmt::join(parts, "."));
 }
 
-std::string did_you_mean(const std::string& selector, const std::vector<Candidate>& candidates,
-                         const std::string& path) {
+std::string nearest_candidate(const std::string& selector, const std::vector<Candidate>& candidates,
+                              const std::string& path) {
   std::set<std::string> words;
   for (const Candidate& candidate : candidates) {
     words.insert(adapted(split_outside_brackets(selector, '.'), candidate.name, path));
     words.insert(candidate.name);
   }
-  const auto near = nearest(selector, {words.begin(), words.end()});
-  return near ? " (did you mean \"" + *near + "\"?)" : "";
+  return did_you_mean(selector, {words.begin(), words.end()});
 }
 
 /// One item of a selector's list.
@@ -104,7 +104,7 @@ std::vector<int> select_item(const std::string& item, const Choice& choice,
   if (selected.empty()) {
     throw InputError("", path,
                      "a selector that names at least one " + choice.what +
-                         did_you_mean(item, choice.candidates, path),
+                         nearest_candidate(item, choice.candidates, path),
                      "\"" + item + "\"");
   }
   return selected;

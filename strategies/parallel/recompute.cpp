@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/input_error.hpp"
+#include "base/nearest.hpp"
 #include "model/attention_core.hpp"
 #include "strategies/parallel/all.hpp"
 
@@ -61,7 +62,7 @@ std::string for_all_layers(const std::string& name) {
 }
 
 /// The pattern that a misspelt one most resembles.
-std::string did_you_mean(const Plan& plan, const std::string& pattern) {
+std::string nearest_operator(const Plan& plan, const std::string& pattern) {
   std::set<std::string> words;
   for (const model::OpId op : plan.operators()) {
     const std::string& name = plan.graph().operators[op].name;
@@ -70,8 +71,7 @@ std::string did_you_mean(const Plan& plan, const std::string& pattern) {
     for (std::size_t dot = all.find('.'); dot != std::string::npos; dot = all.find('.', dot + 1))
       words.insert(all.substr(0, dot + 1) + "*");
   }
-  const auto near = nearest(pattern, {words.begin(), words.end()});
-  return near ? " (did you mean \"" + *near + "\"?)" : "";
+  return did_you_mean(pattern, {words.begin(), words.end()});
 }
 
 /// What a pattern names, as a group of every segment.
@@ -86,7 +86,7 @@ void recompute_named(Plan& plan, const std::string& pattern, bool drops_results)
     plan.recompute(std::move(group), drops_results);
   }
   if (!any) {
-    throw InputError("", "", "a pattern of operators' names" + did_you_mean(plan, pattern),
+    throw InputError("", "", "a pattern of operators' names" + nearest_operator(plan, pattern),
                      pattern);
   }
 }

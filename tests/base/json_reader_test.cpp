@@ -4,6 +4,7 @@
 
 #include "base/input_error.hpp"
 #include "base/malformed_input.hpp"
+#include "base/nearest.hpp"
 #include "base/quantity_text.hpp"
 #include "tests/catch.hpp"
 
@@ -304,19 +305,38 @@ TEST_CASE("a run answers for its own keys, the owner of the defaults for theirs"
 }
 
 TEST_CASE("the nearest word is at most one slip in three letters away") {
-  CHECK(nearest("stratgy", {"cluster", "strategy"}) == "strategy");
-  CHECK(nearest("modle", {"mode", "model"}) == "mode");  // both one slip away: the first wins
-  CHECK(nearest("nmae", {"name"}) == "name");            // two letters swapped are one slip
-  CHECK_FALSE(nearest("tp", {"dp", "pp"}));              // one of two letters is no slip
-  CHECK(nearest("tp", {"data", "tensor"}) == "tensor");  // what others call it
-  CHECK(nearest("bfloat16", {"fp16", "bf16"}) == "bf16");
-  CHECK(nearest("Tensor-Parallel", {"pipeline", "tensor"}) == "tensor");
-  CHECK_FALSE(nearest("tp", {"data", "pipeline"}));  // only what may be used here
-  CHECK(nearest("1F1B", {"gpipe", "1f1b"}) == "1f1b");
-  CHECK(nearest("h100", {"a100-sxm4", "h100-sxm5"}) == "h100-sxm5");
-  CHECK_FALSE(nearest("h", {"h100-sxm5"}));
-  CHECK_FALSE(nearest("colour", {"name", "cluster"}));
-  CHECK_FALSE(nearest("x", {}));
+  using Words = std::vector<std::string>;
+  CHECK(meant("stratgy", {"cluster", "strategy"}) == Words{"strategy"});
+  CHECK(meant("modle", {"mode", "model"}) == Words{"mode"});  // both one slip away: the first wins
+  CHECK(meant("nmae", {"name"}) == Words{"name"});            // two letters swapped are one slip
+  CHECK(meant("tp", {"dp", "pp"}).empty());                   // one of two letters is no slip
+  CHECK(meant("tp", {"data", "tensor"}) == Words{"tensor"});  // what others call it
+  CHECK(meant("bfloat16", {"fp16", "bf16"}) == Words{"bf16"});
+  CHECK(meant("Tensor-Parallel", {"pipeline", "tensor"}) == Words{"tensor"});
+  CHECK(meant("tp", {"data", "pipeline"}).empty());  // only what may be used here
+  CHECK(meant("1F1B", {"gpipe", "1f1b"}) == Words{"1f1b"});
+  CHECK(meant("H100", {"a100-sxm4", "h100-sxm5", "h100-pcie"}) == Words{"h100-sxm5", "h100-pcie"});
+  CHECK(meant("h", {"h100-sxm5"}).empty());
+  CHECK(meant("colour", {"name", "cluster"}).empty());
+  CHECK(meant("x", {}).empty());
+  CHECK(did_you_mean("dgx", {"dgx-1v", "hgx", "dgx-2", "dgx-a100"}) ==
+        " (did you mean \"dgx-1v\", \"dgx-2\" or \"dgx-a100\"?)");
+  CHECK(did_you_mean("x", {}).empty());
+}
+
+TEST_CASE("a required key that is missing names the key that was written for it") {
+  const JsonReader reader = read(R"({"global_batch_size": 8, "quesion": "?", "bandwidth": 1})");
+  CHECK_THAT(
+      complaint([&] { (void)reader.at("global_batch"); }),
+      ContainsSubstring("the key \"global_batch\" in place of \"global_batch_size\", found"));
+  CHECK_THAT(complaint([&] { (void)reader.at("question"); }),
+             ContainsSubstring("the key \"question\" in place of \"quesion\", found"));
+  CHECK_THAT(complaint([&] { (void)reader.at("width"); }),
+             ContainsSubstring("the key \"width\", found"));
+  // What was read already was written for itself.
+  const JsonReader known = read(R"({"heads": 8})");
+  (void)known.at("heads");
+  CHECK_THAT(complaint([&] { (void)known.at("head"); }), ContainsSubstring("\"head\", found"));
 }
 
 TEST_CASE("a broken promise tells which") {

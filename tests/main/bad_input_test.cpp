@@ -196,8 +196,8 @@ TEST_CASE("a profile without a constant is named, with the place where it should
   folder.write("a.json", with(small_scenario(), path, "p.json"));
   const Ran ran = run("simulate a.json --json out.json", folder);
   CHECK(ran.exit == 1);
-  CHECK(ran.err.find("p.json: /collective: expected the key \"nvlink_efficiency\", found only ") ==
-        0);
+  CHECK_THAT(ran.err, StartsWith("p.json: /collective: expected the key \"nvlink_efficiency\" in "
+                                 "place of \"nvlink_inefficiency\", found only "));
   CHECK(std::ranges::count(ran.err, '\n') == 1);
   CHECK(!folder.has("out.json"));
 }

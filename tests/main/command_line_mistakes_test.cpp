@@ -67,10 +67,8 @@ TEST_CASE("a key is set once, and parts of its name are not empty") {
 
 TEST_CASE("a plain value of an object is one of its members") {
   CHECK(said("--set lora=16") == "--set: expected model.lora.rank=16, found lora=16");
-  CHECK(said("--set model=llama-3-8b") ==
-        "--set: expected model.preset=llama-3-8b, found model=llama-3-8b");
-  CHECK(said("--grid cluster=dgx-2,dgx-a100") ==
-        "--grid: expected cluster.preset=dgx-2, found cluster=dgx-2");
+  CHECK_THAT(said("--set model=llama-3"),
+             ContainsSubstring("(did you mean \"llama-3-8b\", \"llama-3-70b\" or "));
   CHECK_THAT(said("--set model=[1]"), !ContainsSubstring("preset=[1]"));
   CHECK(said("--set strategy=4") == "--set: expected strategy.KEY=4, found strategy=4");
   // In a file likewise.
@@ -110,6 +108,44 @@ TEST_CASE("context ranks beside experts are refused with what to use instead") {
              StartsWith("--set context=2: expected 1, since such ranks do not divide matrix "
                         "products of whole samples, such as those of experts (\"expert\", "
                         "\"tensor\" and \"data\" do), found 2: each rank would compute all of "));
+}
+
+TEST_CASE("a word too many, an option without its value and a library behind the command") {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  CHECK_THAT(run("simulate a.json --set tensor 4", folder).err,
+             StartsWith("stratagem: \"4\" is one argument too many: stratagem simulate takes "));
+  CHECK_THAT(run("simulate a.json --columns", folder).err,
+             StartsWith("stratagem: --columns takes a value: print these columns alone, of: "));
+  CHECK_THAT(run("simulate a.json --columns --accuracy", folder).err,
+             StartsWith("stratagem: --columns takes a value: "));
+  CHECK(run("list profiles --library no", folder).err ==
+        "--library: expected a folder, found no\n");
+}
+
+TEST_CASE("files of another kind are told what should stand there") {
+  const TemporaryFolder folder;
+  folder.write("a.json", small_scenario());
+  CHECK(run("simulate a.json --no-remedies --json out.json", folder).exit == 0);
+  CHECK_THAT(run("compare out.json out.json", folder).err,
+             StartsWith("out.json: expected what `stratagem execute --json` wrote, found "));
+  CHECK_THAT(run("compare a.json out.json", folder).err,
+             StartsWith("a.json: expected what `stratagem simulate --json` wrote, found "));
+  CHECK(run("simulate a.json --accuracy", folder).out ==
+        "a.json: no run says what was \"measured\"\n");
+}
+
+TEST_CASE("a launch script that does not say the network says which arguments would") {
+  const TemporaryFolder folder;
+  const std::string before = "torchrun pretrain_gpt.py --micro-batch-size 1 --hidden-size 64 ";
+  folder.write("a.sh", before + "--num-layer 2\n");
+  CHECK(run("import a.sh -o a.json", folder).err ==
+        "a.sh: expected --num-layers in place of --num-layer, found --num-layer 2\n");
+  folder.write("b.sh", before + "--depth 2\n");
+  CHECK(run("import b.sh -o b.json", folder).err ==
+        "import: /model: expected a model: arguments --num-layers and --hidden-size, a file that "
+        "says it, or --set model=NAME, found none; not read: --hidden-size 64, --depth 2\n");
+  CHECK(!folder.has("b.json"));
 }
 
 }  // namespace

@@ -63,7 +63,6 @@ TEST_CASE("what is no setting says what to write") {
   refused("zro.prefetch=0", "did you mean \"zero\"?");
   refused("lora=16", "model.lora.rank=16");
   refused("model.lora=16", "model.lora.rank=16");
-  refused("model=llama-3-8b", "model.preset=llama-3-8b");
   refused("training=bf16", "training.KEY=bf16");
 }
 
@@ -78,7 +77,7 @@ TEST_CASE("each run comes in every combination, compared with the first of its b
   const Run& last = scenario.runs[7];
   CHECK(last.name == "four, micro_batch 2, optimizer sgd");
   CHECK(last.compared.baseline == "alone, micro_batch 1, optimizer adam");
-  CHECK(last.compared.assumed == "set on the command line: training.global_batch 16");
+  CHECK(last.compared.all_assumed() == "set on the command line: training.global_batch 16");
   CHECK(last.batch.global == 16);
   CHECK(last.batch.micro == 2);
   CHECK(last.training.optimizer.name == "sgd");
@@ -102,6 +101,32 @@ TEST_CASE("a set preset is the model, whatever the run says of it") {
   const Scenario scenario =
       changed({read_change("model.preset=gpt-2-xl", false, "--set")}, small_scenario());
   CHECK(model::layers(*scenario.runs[0].graph).size() == 48);
+}
+
+TEST_CASE("a model that is named is its preset, in a file and on the command line") {
+  const std::string sizes = small_scenario();
+  const std::size_t from = sizes.find("\"model\": {");
+  REQUIRE(from != std::string::npos);
+  std::string text = sizes;
+  text.replace(from, sizes.find('}', from) + 1 - from, "\"model\": \"gpt-2-xl\"");
+  const auto layers = [](const Scenario& scenario) {
+    return model::layers(*scenario.runs[0].graph).size();
+  };
+  CHECK(layers(changed({}, text)) == 48);
+  CHECK(layers(changed({read_change("model.layers=2", false, "--set")}, text)) == 2);
+  const std::vector<KeyValues> named = {read_change("model=gpt-2-xl,bert-large", true, "--grid")};
+  const Scenario both = changed(named, small_scenario());
+  REQUIRE(both.runs.size() == 4);
+  CHECK(layers(both) == 48);
+  CHECK(model::layers(*both.runs[1].graph).size() == 24);
+}
+
+TEST_CASE("another GPU's profile and servers without work are remarked on") {
+  const Scenario scenario = changed(
+      {read_change("cluster={\"preset\": \"dgx-2\", \"gpus\": 1, \"nodes\": 3}", false, "--set")},
+      small_scenario());
+  CHECK(scenario.runs[0].compared.all_assumed().find(
+            "2 of 3 servers have nothing to do, since the run has 1 ranks") != std::string::npos);
 }
 
 TEST_CASE("a value twice is a run twice, which is refused") {

@@ -105,7 +105,8 @@ TEST_CASE("what is supposed of a profile is a profile that has it") {
 
 TEST_CASE("what is supposed is said, and assumed from then on") {
   const Run run = last_run(two_servers(10, R"(, "what_if": {"network": 2, "memory": 0.5})"));
-  CHECK(run.compared.assumed.find("2 times the bandwidth of the network") != std::string::npos);
+  CHECK(run.compared.all_assumed().find("2 times the bandwidth of the network") !=
+        std::string::npos);
   CHECK(run.profile.memory.size.provenance == cost::Provenance::assumed);
   const Run real = last_run(two_servers(10));
   const std::string measured =

@@ -275,7 +275,7 @@ TEST_CASE("names that stand for nothing are refused, and the nearest is told") {
       at + "one of the names S, M, K, R, i, m at column 1 of \"y\", found \"y\"");  // y comes later
   // Misspelt in a pattern it would be a variable, and the let-name without use.
   CHECK(refusal({"F(i, m+ofts)", "B(i, m)", {{"ofst", "S-1-i"}}}) ==
-        at + "the let-name \"ofst\" to be used (did you mean it by \"ofts\"?), found no use");
+        at + "a use of the let-name \"ofst\" (did you mean \"ofts\"?), found no use");
   CHECK(refusal({"F(i, m)", "B(i, m)", {{"S", "3"}}}) ==
         at + "a let-name that has no value yet, found \"S\"");
   CHECK(refusal({"F(i, x)", "B(i, m)", {{"x", "m"}, {"x", "m"}}}) ==
