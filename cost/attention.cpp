@@ -39,6 +39,7 @@ std::map<int, AttentionPasses> read_sizes(const JsonReader& json) {
 }  // namespace
 
 double AttentionShape::seen() const {
+  if (packed > 0) return packed;
   if (!causal) return keys;
   return window > 0 && window < keys ? window * (1 - (window - 1) / (2 * keys))
                                      : before + (keys - before) / 2;

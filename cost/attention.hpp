@@ -28,12 +28,13 @@ struct AttentionShape {
   double keys;
   bool causal;
   double window = 0;          ///< of causal: how many of the last keys a query sees; 0: all
+  double packed = 0;          ///< of packed documents: mean number of keys that a query sees
   double before = 0;          ///< of causal, without a window: keys before the first query's own
   bool divides_keys = false;  ///< are keys divided, too, where blocks are few?
 
-  /// Mean number of keys that a query sees: behind a causal mask half of those of its tokens and
-  /// all before these, with a window w w (1 - (w - 1) / (2 keys)). Ranks that divide queries are
-  /// assumed to have equal work.
+  /// Mean number of keys that a query sees. Of packed documents it is told; else behind a causal
+  /// mask half of those of its tokens and all before these, with a window w
+  /// w (1 - (w - 1) / (2 keys)). Ranks that divide queries are assumed to have equal work.
   [[nodiscard]] double seen() const;
 };
 

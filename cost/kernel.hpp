@@ -22,6 +22,9 @@ enum class KernelPass : std::uint8_t {
 struct SeenKeys {
   bool all = false;         ///< no causal mask hides any
   std::int64_t window = 0;  ///< the last keys that a query sees; 0: all up to its own
+  /// Of packed documents: the tokens of the longest, and twice the pairs of a query and a key that
+  /// see each other, of one head of a whole sample; 0: a sample is one document.
+  std::int64_t longest_document = 0, twice_pairs = 0;
   std::int64_t before = 0;  ///< keys before the first query's own, which all queries see
   bool in_cache = false;    ///< keys come from a cache, and may be divided, too (attention.hpp)
 

@@ -10,11 +10,18 @@
 namespace stratagem::cost {
 
 AttentionShape attention_shape(const Kernel& kernel) {
-  return {.heads = static_cast<double>(kernel.batch * kernel.piece.of),
-          .queries = static_cast<double>(kernel.m),
-          .keys = static_cast<double>(kernel.n),
+  const double heads = static_cast<double>(kernel.batch * kernel.piece.of);
+  const double queries = static_cast<double>(kernel.m), keys = static_cast<double>(kernel.n);
+  // Documents are as many samples more.
+  const bool packed = kernel.seen.longest_document > 0;
+  const double longest = packed ? static_cast<double>(kernel.seen.longest_document) : queries;
+  const double together = std::min(queries, longest);
+  return {.heads = heads * (queries / together),
+          .queries = together,
+          .keys = packed ? longest : keys,
           .causal = !kernel.seen.all,
           .window = static_cast<double>(kernel.seen.window),
+          .packed = packed ? static_cast<double>(kernel.seen.twice_pairs) / (2 * keys) : 0,
           .before = static_cast<double>(kernel.seen.before),
           .divides_keys = kernel.seen.in_cache};
 }

@@ -108,7 +108,9 @@ class Head {
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> seen_by(std::int64_t query) const {
     const std::int64_t end = a_.causal ? a_.keys - a_.queries + query + 1 : a_.keys;
     const bool windowed = a_.causal && a_.window > 0;
-    return {windowed ? std::max<std::int64_t>(0, end - a_.window) : 0, end};
+    const std::int64_t first = windowed ? std::max<std::int64_t>(0, end - a_.window) : 0;
+    const auto next = std::ranges::upper_bound(a_.documents, end - 1);
+    return {next == a_.documents.begin() ? first : std::max(first, *(next - 1)), end};
   }
 
   const Attention& a_;

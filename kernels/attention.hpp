@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/device.hpp"
 #include "kernels/operand.hpp"
@@ -21,6 +22,9 @@ struct Attention {
   bool causal = false;
   std::int64_t values = 0;  ///< 0: as wide as keys
   std::int64_t window = 0;  ///< if causal: a query sees so many of the last keys; 0: all
+  /// If causal, the first key of every document; a query sees none before its own document. Empty:
+  /// there is one.
+  std::vector<std::int64_t> documents = {};
 
   [[nodiscard]] std::int64_t value_size() const { return values > 0 ? values : size; }
 };

@@ -61,6 +61,10 @@ void Builder::set_window(OpId attention, std::int64_t window) {
   graph_.operators[attention].window = window;
 }
 
+void Builder::set_documents(OpId attention, std::vector<std::int64_t> lengths) {
+  graph_.operators[attention].documents = std::move(lengths);
+}
+
 void Builder::set_cached(OpId attention, std::int64_t tokens) {
   graph_.operators[attention].cached = tokens;
 }

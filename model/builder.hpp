@@ -28,6 +28,8 @@ class Builder {
   void freeze(TensorId parameter) { graph_.tensors[parameter].requires_grad = false; }
   /// See Operator::window.
   void set_window(OpId attention, std::int64_t window);
+  /// See Operator::documents.
+  void set_documents(OpId attention, std::vector<std::int64_t> lengths);
   /// See Operator::cached.
   void set_cached(OpId attention, std::int64_t tokens);
   /// See Operator::image.

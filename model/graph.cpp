@@ -17,8 +17,15 @@ Flops attention_flops(const Graph& graph, const Operator& op) {
   const bool cached = op.kind == OpKind::cached_attention;
   const std::int64_t all =
       cached ? op.cached + graph.tensors[op.inputs[3]].shape[1] : keys.shape[position];
-  const std::int64_t seen = forward.window > 0 ? std::min(forward.window, all) : all;
-  const std::int64_t pairs = element_count(queries) / key * seen;
+  const std::int64_t heads_and_tokens = element_count(queries) / key;
+  std::int64_t pairs =
+      heads_and_tokens * (forward.window > 0 ? std::min(forward.window, all) : all);
+  if (!forward.documents.empty()) {
+    std::int64_t of_head = 0;
+    for (const std::int64_t length : forward.documents)
+      of_head += length * (forward.window > 0 ? std::min(forward.window, length) : length);
+    pairs = heads_and_tokens / all * of_head;
+  }
   return Flops{2.0 * static_cast<double>(pairs * widths_of_attention(op, key, value))};
 }
 

@@ -2,6 +2,7 @@
 #include "kernels/attention.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "execute/operators/shapes.hpp"
@@ -81,8 +82,9 @@ std::string refusal_of_attention(const model::Graph& graph, const model::Operato
   const auto width = [&](int input) { return graph.tensors[forward.inputs[input]].shape.back(); };
   if (backend == Backend::cuda && width(1) != width(2))
     return "fused attention on a GPU whose values are not as wide as its keys";
-  if (backend == Backend::cuda && (forward.window > 0 || forward.inputs.size() > 3))
-    return "fused attention with a window or sinks on a GPU";
+  if (backend == Backend::cuda &&
+      (forward.window > 0 || !forward.documents.empty() || forward.inputs.size() > 3))
+    return "fused attention with a window, sinks or packed documents on a GPU";
   if (op.forward >= 0 && gives(graph, op) < 0)
     return "fused attention whose operands others read, too";
   return "";
@@ -99,6 +101,13 @@ kernels::Strided HeadRows::to_heads() const {
 kernels::Strided HeadRows::to_rows() const {
   const kernels::Strided there = to_heads();
   return {.sizes = there.sizes, .from = there.to, .to = there.from};
+}
+
+/// Of documents, behind one another in a sample.
+std::vector<std::int64_t> first_tokens(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> firsts(lengths.size());
+  std::exclusive_scan(lengths.begin(), lengths.end(), firsts.begin(), std::int64_t{0});
+  return firsts;
 }
 
 /// What a rank has of the queries may be a part of all tokens: behind a causal mask they see the
@@ -133,7 +142,8 @@ FusedAttention fused_attention_of(const Shapes& shapes) {
                  .size = size,
                  .causal = causal,
                  .values = value,
-                 .window = shapes.forward().window};
+                 .window = shapes.forward().window,
+                 .documents = first_tokens(shapes.forward().documents)};
   if (!forward) fused.gives = gives(shapes.graph, shapes.op);
   return fused;
 }

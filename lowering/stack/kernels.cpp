@@ -96,6 +96,13 @@ std::int64_t filled_of(const model::Operator& op, const Shapes& inputs) {
   return op.cached + inputs[3][1];
 }
 
+/// Twice the pairs of a query and a key that see each other in a document behind a causal mask, as
+/// AttentionShape::seen counts them.
+std::int64_t twice_pairs(std::int64_t length, std::int64_t window) {
+  const bool windowed = window > 0 && window < length;
+  return windowed ? 2 * length * window - window * (window - 1) : length * length;
+}
+
 /// Queries, keys and the size of a query's head; of a gradient the same, whatever it is of. FLOPs
 /// are those of the products that the kernel computes, of pairs of tokens that see each other; the
 /// gradient of the queries has the one that gives the scores again.
@@ -115,7 +122,12 @@ void set_attention(cost::Kernel& kernel, const model::Graph& graph, const model:
   kernel.k = k.at("d");
   kernel.batch = q.at("b") * q.at("g") * (q.at("e") / kernel.k);
   kernel.seen.all = op.kind == OpKind::fused_attention_to_all;
-  kernel.seen.window = forward ? op.window : graph.operators[op.forward].window;
+  const model::Operator& attention = forward ? op : graph.operators[op.forward];
+  kernel.seen.window = attention.window;
+  for (const std::int64_t length : attention.documents) {
+    kernel.seen.longest_document = std::max(kernel.seen.longest_document, length);
+    kernel.seen.twice_pairs += twice_pairs(length, attention.window);
+  }
   const bool of_queries = model::dimension_of(op.annotation->outputs[0], "s") >= 0;
   const std::int64_t widths = widths_of_attention(op, kernel.k, inputs[queries + 2].back()) +
                               (!forward && of_queries ? kernel.k : 0);

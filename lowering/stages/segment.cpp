@@ -116,11 +116,13 @@ std::string groups_key(const strategies::Plan& plan, const SegmentFacts& facts) 
 
 /// What an operator knows besides its kind, annotation and shapes.
 std::string knowledge_key(const Operator& op) {
-  if (op.window == 0 && op.cached == 0 && op.image.rows == 0 && op.combine == model::Combine::sum)
+  if (op.window == 0 && op.documents.empty() && op.cached == 0 && op.image.rows == 0 &&
+      op.combine == model::Combine::sum)
     return "";
   std::string key =
       " w" + std::to_string(op.window) + " c" + std::to_string(static_cast<int>(op.combine));
-  key += " k" + std::to_string(op.cached);
+  key += " k" + std::to_string(op.cached) + " d";
+  for (const std::int64_t length : op.documents) key += std::to_string(length) + ",";
   return key + " " + std::to_string(op.image.rows) + "/" + std::to_string(op.image.side);
 }
 

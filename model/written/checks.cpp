@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -164,6 +165,14 @@ class Check {
     const bool sees_window = o_.op.kind == "fused_attention";
     if (o_.op.window > 0 && !sees_window)
       fail("/window", "the kind fused_attention beside it", o_.op.kind);
+    if (!o_.op.documents.empty() && !sees_window)
+      fail("/documents", "the kind fused_attention beside it", o_.op.kind);
+    const auto& lengths = o_.op.documents;
+    const auto sum = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    if (sees_window && sum > 0 && sum != o_.inputs[0]->shape[1])
+      fail("/documents",
+           "lengths of " + std::to_string(o_.inputs[0]->shape[1]) + " tokens together",
+           std::to_string(sum));
     if (o_.op.cached > 0 && o_.op.kind != "cached_attention")
       fail("/cached", "the kind cached_attention beside it", o_.op.kind);
     if (form_.of_image) return;

@@ -36,7 +36,9 @@ struct WrittenOperator {
   std::string annotation;
   std::vector<std::string> reads = {};
   std::vector<std::string> writes = {};
-  std::int64_t window = 0, cached = 0;           ///< see Operator
+  std::int64_t window = 0;                       ///< see Operator
+  std::vector<std::int64_t> documents = {};      ///< see Operator
+  std::int64_t cached = 0;                       ///< see Operator
   std::int64_t image_rows = 0, window_side = 0;  ///< see ImageWindows
   friend bool operator==(const WrittenOperator&, const WrittenOperator&) = default;
 };

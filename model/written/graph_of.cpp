@@ -197,6 +197,7 @@ class WrittenGraph {
     const OpId id =
         build_.add(kind, op.name, op.annotation, std::move(inputs), std::move(outputs), combine);
     build_.set_window(id, op.window);
+    build_.set_documents(id, op.documents);
     build_.set_cached(id, op.cached);
     build_.set_image(id, {.rows = op.image_rows, .side = op.window_side});
   }

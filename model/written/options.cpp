@@ -79,6 +79,9 @@ OptionList<WrittenOperator> operator_options() {
           {"writes", &O::writes, names, "tensors of the segment", must_be_there},
           {"window", &O::window, whole(0, most),
            "of a fused attention: how many of the last tokens a token sees; 0: all"},
+          {"documents", &O::documents, list_of<std::int64_t>(whole(1, most)),
+           "of a fused attention: the lengths of the documents that make a sample; a token sees "
+           "those of its own"},
           {"cached", &O::cached, whole(0, most),
            "of an attention with caches: tokens that are in the KV cache already"},
           {"image_rows", &O::image_rows, whole(0, 1'000'000),

@@ -56,6 +56,7 @@ class Stretches {
                               .kind = to_text(op.kind),
                               .annotation = op.annotation->text,
                               .window = op.window,
+                              .documents = op.documents,
                               .cached = op.cached,
                               .image_rows = op.image.rows,
                               .window_side = op.image.side};
@@ -207,6 +208,11 @@ Json json_of(const WrittenOperator& op) {
                   .set("reads", names(op.reads))
                   .set("writes", names(op.writes));
   if (op.window > 0) json.set("window", op.window);
+  if (!op.documents.empty()) {
+    Json lengths = Json::array();
+    for (const std::int64_t length : op.documents) lengths.push(length);
+    json.set("documents", std::move(lengths));
+  }
   if (op.cached > 0) json.set("cached", op.cached);
   if (op.image_rows > 0) json.set("image_rows", op.image_rows).set("window_side", op.window_side);
   return json;

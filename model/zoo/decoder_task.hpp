@@ -68,7 +68,7 @@ void check_task(const JsonReader& config, const Config& c, bool fused_attention)
   const auto cache = config.find("cache");
   if (!cache) return;
   if (!fused_attention) cache->fail("\"attention\": \"fused\" beside it");
-  for (const char* key : {"window", "sinks", "experts", "latent", "prefix"})
+  for (const char* key : {"window", "sinks", "documents", "experts", "latent", "prefix"})
     if (config.has(key)) config.at(key).fail("no \"" + std::string(key) + "\" beside \"cache\"");
   if (task.cache.tokens + c.sequence > task.cache.room)
     cache->at("room").fail("room for " + std::to_string(task.cache.tokens + c.sequence) +

@@ -35,6 +35,11 @@ TensorId cached_attention(Builder& build, const std::string& name, const CoreInp
   return results[0];
 }
 
+std::vector<std::int64_t> Documents::in(std::int64_t tokens) const {
+  if (count == 0) return lengths;
+  return std::vector<std::int64_t>(static_cast<std::size_t>(count), tokens / count);
+}
+
 TensorId fused_attention(Builder& build, const std::string& name, const CoreInputs& of,
                          std::int64_t heads, const Sight& sight) {
   const std::int64_t groups = build[of.queries].shape[2];
@@ -50,6 +55,8 @@ TensorId fused_attention(Builder& build, const std::string& name, const CoreInpu
       build.add(sight.causal ? OpKind::fused_attention : OpKind::fused_attention_to_all, name,
                 annotation + " -> b s (g o^), b s g queries^", operands, results);
   if (sight.window > 0) build.set_window(core, sight.window);
+  if (sight.documents.any())
+    build.set_documents(core, sight.documents.in(build[of.queries].shape[1]));
   return results[0];
 }
 

@@ -1,12 +1,24 @@
 // Attention as one kernel that keeps no scores, with heads of their own or shared ones.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/options.hpp"
 #include "model/builder.hpp"
 
 namespace stratagem::model {
+
+/// The documents that are packed into a sample.
+struct Documents {
+  std::int64_t count = 0;                  ///< so many, all as long; 0: as `lengths` say
+  std::vector<std::int64_t> lengths = {};  ///< in tokens; empty: the sample is one document
+  [[nodiscard]] bool any() const { return count > 0 || !lengths.empty(); }
+  /// Their lengths in a sample of so many tokens.
+  [[nodiscard]] std::vector<std::int64_t> in(std::int64_t tokens) const;
+  friend bool operator==(const Documents&, const Documents&) = default;
+};
 
 /// Which tokens a token sees.
 struct Sight {
@@ -17,6 +29,7 @@ struct Sight {
   /// no value. Xiao et al., Efficient Streaming Language Models with Attention Sinks,
   /// arXiv:2309.17453, section 3.3.
   bool sinks = false;
+  Documents documents = {};  ///< tokens see those of their own document alone
   /// What a layer sees, counted from 0.
   [[nodiscard]] Sight of_layer(std::int64_t layer) const {
     Sight sight = *this;

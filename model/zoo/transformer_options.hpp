@@ -1,7 +1,10 @@
 // Keys of a model that several families of transformers have.
 #pragma once
 
+#include <cstdint>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "base/json_reader.hpp"
 #include "base/options.hpp"
@@ -47,6 +50,19 @@ Option<Config> head_width_option(auto member) {
   return {"head_width", member, whole(1, 10'000'000), "width of a head", "`hidden` / `heads`"};
 }
 
+/// Documents of a sample: how many, or the length of each.
+inline Format<Documents> packed_documents() {
+  const Format<std::int64_t> count = whole(2, 1'000'000);
+  const auto lengths = list_of<std::int64_t>(whole(1, 10'000'000), 1);
+  return {{Json::object().set("anyOf", Json::array().push(count.schema).push(lengths.schema)),
+           count.words + ", or " + lengths.words,
+           {}},
+          [=](const JsonReader& reader) -> Documents {
+            if (reader.is_array()) return {.lengths = lengths.read(reader)};
+            return {.count = count.read(reader)};
+          }};
+}
+
 /// A family's options, with those of what a token sees.
 template <typename Config>
 OptionList<Config> with_sight(OptionList<Config> options) {
@@ -62,18 +78,38 @@ OptionList<Config> with_sight(OptionList<Config> options) {
   options.push_back({"sinks", of_sight(&Sight::sinks), flag(),
                      "a trained score of every head beside those of the tokens (with fused "
                      "attention)"});
+  options.push_back(
+      {"documents", of_sight(&Sight::documents), packed_documents(),
+       "documents packed into each sample: how many, all as long, or their lengths in "
+       "tokens; a token sees those of its own (with fused attention)",
+       "one"});
   return options;
+}
+
+/// Refuses documents that are no whole sample together.
+inline void check_documents(const JsonReader& key, const Documents& documents,
+                            std::int64_t tokens) {
+  const std::string all = "the sequence's " + std::to_string(tokens) + " tokens";
+  if (documents.count > 0 && tokens % documents.count != 0)
+    key.fail("a number of documents that divides " + all);
+  const std::vector<std::int64_t> lengths = documents.in(tokens);
+  const auto sum = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  if (sum != tokens) key.fail("documents of " + all + " together", std::to_string(sum));
 }
 
 /// Refuses what only a fused attention has, and layers without a window where none has one.
 template <typename Config>
 void check_sight(const JsonReader& config, const Config& c, bool fused) {
-  for (const char* key : {"window", "sinks"}) {
+  for (const char* key : {"window", "sinks", "documents"}) {
     if (config.has(key) && !fused) config.at(key).fail("\"attention\": \"fused\" beside it");
   }
   const Sight& sight = c.variant.sight;
   if (sight.window >= c.sequence)
     config.at("window").fail("fewer tokens than the sequence's " + std::to_string(c.sequence));
+  if (const auto documents = config.find("documents")) {
+    check_documents(*documents, sight.documents, c.sequence);
+    if (config.has("prefix")) documents->fail("no \"prefix\" beside it");
+  }
   if (!config.has("full_every")) return;
   if (sight.window == 0) config.at("full_every").fail("window beside it");
   if (sight.full_every > c.layers)

@@ -13,22 +13,24 @@
 namespace stratagem::model {
 namespace {
 
+TransformerConfig layers_of(const VitConfig& c) {
+  return {.layers = c.layers,
+          .hidden = c.hidden,
+          .sequence = c.images.patches() + (c.pool == ImagePool::class_token ? 1 : 0),
+          .batch = c.batch,
+          .type = c.type,
+          .dropout = c.dropout,
+          .attention = {.heads = c.heads, .sight = {.causal = false}, .fused = c.fused_attention},
+          .mlp = {.inner = c.intermediate > 0 ? c.intermediate : 4 * c.hidden},
+          .experts = {}};
+}
+
 class Vit {
  public:
   explicit Vit(const VitConfig& config)
       : c_(config),
         has_class_token_(config.pool == ImagePool::class_token),
-        of_{.layers = c_.layers,
-            .hidden = c_.hidden,
-            .sequence = c_.images.patches() + (has_class_token_ ? 1 : 0),
-            .batch = c_.batch,
-            .type = c_.type,
-            .dropout = c_.dropout,
-            .attention = {.heads = c_.heads,
-                          .sight = {.causal = false},
-                          .fused = c_.fused_attention},
-            .mlp = {.inner = c_.intermediate > 0 ? c_.intermediate : 4 * c_.hidden},
-            .experts = {}},
+        of_(layers_of(config)),
         build_("vit") {}
 
   Graph build() && {

@@ -43,6 +43,9 @@ std::string text_of(const cost::Kernel& kernel) {
     more += fmt::format(" spares {} multiprocessors", kernel.piece.spared);
   if (kernel.seen.all) more += " to all";
   if (kernel.seen.in_cache) more += fmt::format(" after {} in a cache", kernel.seen.before);
+  if (kernel.seen.longest_document > 0)
+    more += fmt::format(" documents of up to {} tokens, {} pairs", kernel.seen.longest_document,
+                        static_cast<double>(kernel.seen.twice_pairs) / 2);
   if (kernel.seen.window > 0) more += fmt::format(" window {}", kernel.seen.window);
   return fmt::format("{} {} {}x{}x{}x{} {} FLOP {} B x{}{}{}", cost::to_text(kernel.kind),
                      model::to_text(kernel.type), kernel.batch, kernel.m, kernel.n, kernel.k,

@@ -186,9 +186,11 @@ void Plan::run_in_ring(model::OpId id, const std::string& axis) {
   if (op.kind == model::OpKind::cached_attention)
     throw InputError("", "", "attention without a cache, to run in a ring", who);
   const bool sinks = op.inputs.size() > 3;
-  if (sinks || op.window > 0) {
+  if (sinks || op.window > 0 || !op.documents.empty()) {
     throw InputError("", "", "attention to all earlier keys, to run in a ring",
-                     who + (sinks ? " with sinks" : " with a window"));
+                     who + (sinks           ? " with sinks"
+                            : op.window > 0 ? " with a window"
+                                            : " to packed documents"));
   }
   Placement& placement = placements_[id];
   const std::int64_t ranks = ranks_of_ring(placement, axis, who);

@@ -111,6 +111,24 @@ TEST_CASE("attention in parts, and weights within experts, train as one kernel a
   CHECK(start.size() == parameters);
 }
 
+TEST_CASE("packed documents train as on one device, and one alone changes nothing") {
+  model::LlamaConfig packed = four_layers_of_a_llama();
+  packed.variant.sight.documents = {.count = 2};
+  check_agreement(model::llama(packed),
+                  GENERATE(as<std::string>{}, R"({"data": 2})", R"({"tensor": 2})",
+                           R"({"context": 2})", R"({"ulysses": 2})", R"({"recompute": "full"})",
+                           R"({"pipeline": 2, "schedule": "1f1b"})"));
+  std::map<std::string, std::vector<double>> start;
+  const auto losses = [&](const model::Documents& documents) {
+    packed.variant.sight.documents = documents;
+    return losses_from(model::llama(packed), start);
+  };
+  const std::vector<double> one = losses({});
+  CHECK(distance(losses({.lengths = {packed.sequence}}), one) == 0);
+  CHECK(distance(losses({.count = 2}), one) > 1e-6);
+  CHECK(distance(losses({.lengths = {4, 4}}), losses({.count = 2})) == 0);
+}
+
 TEST_CASE("a window as long as the sequence changes nothing, and a shorter one does") {
   model::LlamaConfig c = four_layers_of_a_llama();
   const auto losses = [&](std::int64_t window) {

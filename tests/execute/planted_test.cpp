@@ -157,6 +157,8 @@ TEST_CASE("the gradients of latent attention, windows and sinks are those of the
   model::LlamaConfig windows{2, 16, 4, 2, 24, 8, 24, 4};
   windows.variant.sight = {.window = 3, .full_every = 2, .sinks = true};
   CHECK(error_of_gradients(model::llama(windows)) < 1e-5);
+  windows.variant.sight = {.documents = {.lengths = {5, 1, 2}}};
+  CHECK(error_of_gradients(model::llama(windows)) < 1e-5);
 }
 
 TEST_CASE("the gradients of values and rewards are those of their losses") {

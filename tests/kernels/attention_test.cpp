@@ -57,7 +57,10 @@ std::vector<double> by_whole_matrices(const Run<double>& r) {
       for (std::int64_t j = 0; j < a.keys; ++j) {
         const std::int64_t back =
             a.keys - a.queries + i - j;  // keys before its own, negative after
-        const bool seen = !a.causal || (back >= 0 && (a.window == 0 || back < a.window));
+        const bool together = std::ranges::none_of(
+            a.documents, [&](std::int64_t first) { return j < first && first <= j + back; });
+        const bool seen =
+            !a.causal || (back >= 0 && (a.window == 0 || back < a.window) && together);
         double& x = p[i * a.keys + j];
         x = seen ? std::exp(x / std::sqrt(static_cast<double>(a.size))) : 0;
         sum += x;
@@ -99,7 +102,24 @@ const std::vector<Attention> shapes = {
      .size = 8,
      .causal = true,
      .values = 24,
-     .window = 1}};
+     .window = 1},
+    {.batch = 2,
+     .heads = 4,
+     .kv_heads = 2,
+     .queries = 131,
+     .keys = 140,
+     .size = 8,
+     .causal = true,
+     .documents = {0, 12, 13, 90}},
+    {.batch = 1,
+     .heads = 1,
+     .kv_heads = 1,
+     .queries = 100,
+     .keys = 100,
+     .size = 8,
+     .causal = true,
+     .window = 20,
+     .documents = {0, 70}}};
 
 TEST_CASE("tiles agree with whole matrices, in fp64 and fp32, whatever the shape") {
   for (const Attention& shape : shapes) {

@@ -1,5 +1,6 @@
 // What kernels are asked to compute and move, by hand for small shapes, and what all of a program
 // compute, by published formulas.
+#include "cost/kernel_time.hpp"
 #include "model/zoo/bert.hpp"
 #include "model/zoo/llama.hpp"
 #include "tests/catch.hpp"
@@ -94,6 +95,52 @@ TEST_CASE("values have a width of their own, and a window hides pairs, forward a
   config.variant.sight.window = window;
   check(b * heads * window * (s - (window - 1) / 2), "{}");
   check(b * heads * window * (s - (window - 1) / 2) / 2, R"({"context": 2})");
+}
+
+TEST_CASE("documents packed into a sample are as many samples of their length") {
+  // The same tokens, as one sample of 20 or as 4 of 5.
+  model::LlamaConfig packed = few_keys, apart = few_keys;
+  packed.variant.sight.documents = {.count = 4};
+  apart.sequence = few_keys.sequence / 4;
+  apart.batch = few_keys.batch * 4;
+  const auto core = [](const model::LlamaConfig& config, CellPass pass, const char* strategy) {
+    const Program program = lowered(model::llama(config), strategy);
+    std::vector<std::pair<Flops, Seconds>> all;
+    for (const Task& task : block_of(program, 1, pass).tasks) {
+      const auto* kernel = std::get_if<cost::Kernel>(&task.work);
+      if (kernel == nullptr || !task.name.starts_with("attention.core")) continue;
+      const cost::AttentionShape shape = cost::attention_shape(*kernel);
+      CHECK(shape.heads * shape.queries == b * heads * s / (strategy[1] == '"' ? 2 : 1));
+      all.emplace_back(kernel->flops,
+                       Seconds{cost::attention_share({{0.5}, {100}, {200}}, shape, 8)});
+    }
+    return all;
+  };
+  for (const CellPass pass : {CellPass::forward, CellPass::backward}) {
+    CHECK(core(packed, pass, "{}") == core(apart, pass, "{}"));
+    packed.variant.sight.documents = {.lengths = {5, 5, 5, 5}};
+    CHECK(core(packed, pass, "{}") == core(apart, pass, "{}"));
+    packed.variant.sight.documents = {.count = 4};
+  }
+  const auto forward = [&](const model::LlamaConfig& config, const char* strategy) {
+    return asked(block_of(lowered(model::llama(config), strategy), 1, CellPass::forward),
+                 "attention.core")
+        .flops;
+  };
+  CHECK(close(forward(packed, R"({"context": 2})"), forward(packed, "{}") / 2, 1e-12));
+  // Half of the pairs within each document; with a window those of the longer one are fewer.
+  packed.variant.sight.documents = {.lengths = {12, 8}};
+  constexpr double width = h / heads;
+  CHECK(close(forward(packed, "{}"), Flops{4 * b * heads * width * (12 * 12 + 8 * 8) / 2}, 1e-12));
+  packed.variant.sight.window = 10;
+  CHECK(close(forward(packed, "{}"),
+              Flops{4 * b * heads * width * ((2 * 12 * 10 - 10 * 9) + 8 * 8) / 2}, 1e-12));
+  // Of a model's FLOPs all pairs of a document count.
+  const model::Graph graph = model::llama(packed);
+  const auto core_of =
+      std::ranges::find(graph.operators, "layers.0.attention.core", &model::Operator::name);
+  REQUIRE(core_of != graph.operators.end());
+  CHECK(model::flops(graph, *core_of) == Flops{4 * b * heads * width * (12 * 10 + 8 * 8)});
 }
 
 TEST_CASE("layers that see all tokens have blocks of their own beside those with a window") {

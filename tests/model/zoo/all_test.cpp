@@ -166,6 +166,14 @@ TEST_CASE("a Llama is read from its sizes, and heads must be shared out evenly")
   CHECK_THAT(refusal(sizes + R"(, "kv_heads": 3})", "llama"), StartsWith("test.json: /kv_heads: "));
   CHECK_THAT(refusal(sizes + R"(, "attention": "unfused", "repeat_keys": true})", "llama"),
              StartsWith("test.json: /repeat_keys: "));
+  CHECK_THAT(refusal(sizes + R"(, "documents": 3})", "llama"),
+             StartsWith("test.json: /documents: expected a number of documents that divides the "
+                        "sequence's 8 tokens"));
+  CHECK_THAT(refusal(sizes + R"(, "documents": [4, 3]})", "llama"),
+             StartsWith("test.json: /documents: expected documents of the sequence's 8 tokens "
+                        "together, found 7"));
+  CHECK_THAT(refusal(sizes + R"(, "attention": "unfused", "documents": 2})", "llama"),
+             StartsWith("test.json: /documents: expected \"attention\": \"fused\" beside it"));
   CHECK_THAT(refusal(sizes + R"(, "swiglu": "none"})", "llama"),
              StartsWith("test.json: /swiglu: "));
 }
