@@ -29,8 +29,10 @@ std::string syntax_error(std::string_view text, std::size_t byte, std::string_vi
   // REASON"
   const std::size_t reason = what.find(" - ");
   if (reason != std::string_view::npos) what.remove_prefix(reason + 3);
-  return "line " + std::to_string(lines + 1) + ", column " + std::to_string(column) + ": " +
-         std::string(what);
+  // What was read last may end within a letter of several bytes.
+  std::string words(what);
+  std::erase_if(words, [](char one) { return static_cast<unsigned char>(one) >= 0x80; });
+  return "line " + std::to_string(lines + 1) + ", column " + std::to_string(column) + ": " + words;
 }
 
 }  // namespace stratagem

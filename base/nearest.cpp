@@ -60,7 +60,8 @@ std::vector<std::string> meant(std::string_view word, const std::vector<std::str
     }
   }
   const std::vector<std::string> longer = beginning_with(word, words);
-  return longer.empty() || best_distance == 1 ? best : longer;
+  const bool one_letter_off = best_distance == 1 && word.size() > 4;  // "dgx" is no slip of "hgx"
+  return longer.empty() || one_letter_off ? best : longer;
 }
 
 bool is_written_for(std::string_view written, const std::string& word) {

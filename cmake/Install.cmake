@@ -12,6 +12,7 @@ install(DIRECTORY scenarios/profiles scenarios/stacks scenarios/nodes scenarios/
   scenarios/schema DESTINATION "${share}" FILES_MATCHING PATTERN "*.json")
 file(GLOB examples "${CMAKE_SOURCE_DIR}/scenarios/*.json")
 install(FILES ${examples} DESTINATION "${share}/examples")
+install(DIRECTORY scenarios/models DESTINATION "${share}/examples" FILES_MATCHING PATTERN "*.json")
 install(FILES README.md LICENSE DESTINATION "${documents}")
 
 # What the program prints of itself; a program for another machine would be cross-compiled.

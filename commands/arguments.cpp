@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cxxopts.hpp>
+#include <map>
 
 #include "base/nearest.hpp"
 
@@ -51,8 +52,14 @@ bool Options::is_positional(const std::string& name) const {
 
 struct Arguments::Parsed {
   std::string help;
+  std::map<std::string, std::string> helps = {};  ///< by name of an option
   std::vector<std::string> positional;
   std::optional<cxxopts::ParseResult> result;
+
+  [[nodiscard]] std::string help_of(const std::string& name) const {
+    const auto known = helps.find(name);
+    return known == helps.end() || known->second.empty() ? "" : ": " + known->second;
+  }
 };
 
 namespace {
@@ -75,6 +82,15 @@ std::shared_ptr<cxxopts::Value> value_of(const Options::Option& option) {
   return value;
 }
 
+/// The number that a text is as a whole.
+template <typename Number>
+std::optional<Number> number_of(const std::string& text) {
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
+}
+
 /// Throws UsageError for a word that is none of an option's.
 void check_word(const Options::Option& option, const std::string& name, const std::string& word) {
   if (std::ranges::find(option.words, word) != option.words.end()) return;
@@ -88,8 +104,9 @@ void check_names(const std::vector<std::string>& line, const std::vector<std::st
   for (const std::string& word : line) {
     if (word == "--") return;
     const std::string name = word.substr(0, word.find('='));
-    if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
-    const std::string near = did_you_mean(name, known, "");
+    const bool brief = name.size() <= 2 || !name.starts_with("-") || number_of<double>(name);
+    if (brief || std::ranges::find(known, name) != known.end()) continue;
+    const std::string near = did_you_mean(name.starts_with("--") ? name : "-" + name, known, "");
     throw UsageError("no option " + name + (near.empty() ? "; --help lists them" : near));
   }
 }
@@ -103,15 +120,6 @@ void check_value(const Options::Option& option, const std::vector<std::string>& 
   if (at == line.end()) return;
   if (at + 1 == line.end() || std::ranges::find(known, *(at + 1)) != known.end())
     throw UsageError(name + " takes a value: " + option.help);
-}
-
-/// The number that a text is as a whole.
-template <typename Number>
-std::optional<Number> number_of(const std::string& text) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
 }
 
 /// Throws UsageError for a text that is no number of the option's kind.
@@ -137,7 +145,12 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
   parsed_->help = known.help();
   parsed_->positional = options.positional_;
   std::vector<std::string> names = {"--help"};
-  for (const Options::Option& option : options.options_) names.push_back("--" + option.long_name());
+  for (const Options::Option& option : options.options_) {
+    names.push_back("--" + option.long_name());
+    parsed_->helps[option.long_name()] =
+        option.words.empty() ? option.help
+                             : fmt::format("one of {}", fmt::join(option.words, ", "));
+  }
   check_names(line, names);
   for (const Options::Option& option : options.options_) check_value(option, line, names);
   std::vector<const char*> words = {"stratagem"};
@@ -183,7 +196,7 @@ double Arguments::real(const std::string& name) const {
 std::string Arguments::required(const std::string& name) const {
   if (has(name)) return text(name);
   const bool positional = std::ranges::count(parsed_->positional, name) > 0;
-  throw UsageError((positional ? "missing " : "missing --") + name);
+  throw UsageError((positional ? "missing " : "missing --") + name + parsed_->help_of(name));
 }
 
 std::string Arguments::text_or_nothing(const std::string& name) const {

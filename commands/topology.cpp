@@ -57,6 +57,9 @@ topology::Cluster cluster_of(const topology::NodeFile& server, int nodes,
 /// `topology show`: a cluster as a table.
 int show_topology(const Arguments& asked) {
   if (asked.has("groups")) return show_groups(asked);
+  for (const std::string picture : {"svg", "dot"}) {
+    if (asked.has(picture)) throw UsageError("--" + picture + ": expected --groups beside it");
+  }
   const topology::NodeFile server = server_named(asked.required("name"));
   const int nodes = asked.whole("nodes");
   if (nodes < 1) throw UsageError("--nodes must be at least 1");

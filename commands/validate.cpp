@@ -1,5 +1,6 @@
 // `stratagem validate`: predictions beside measurements, over many scenarios.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -108,7 +109,10 @@ int run_validate(const std::vector<std::string>& line) {
   const std::vector<study::Played> played = play(files, selection, jobs(asked));
   const study::Validation validation = study::validate(played, selection);
   if (validation.groups().empty() && validation.refused.empty())
-    throw UsageError("nothing of this was measured");
+    throw UsageError(fmt::format("no run of {} says what was \"measured\"{}{}",
+                                 fmt::join(asked.texts("scenarios"), ", "),
+                                 asked.has("group") ? ", in group " + selection.group : "",
+                                 asked.has("figure") ? ", as " + selection.figure : ""));
   std::vector<Output> outputs;
   if (asked.has("json")) {
     outputs.push_back({asked.text("json"), report::to_json(validation).text(2) + "\n", ""});

@@ -129,6 +129,8 @@ Settings read(const std::string& text, const std::string& file) {
 }
 
 bool is_deepspeed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '{') return false;  // a script may write one
   return text.find("\"zero_optimization\"") != std::string::npos ||
          text.find("\"train_micro_batch_size_per_gpu\"") != std::string::npos ||
          text.find("\"train_batch_size\"") != std::string::npos;

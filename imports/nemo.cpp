@@ -315,7 +315,7 @@ void tell_packing(Said& said, Settings& settings) {
     if (!matches(one.name, "*pack*") || one.text.ends_with("false")) continue;
     said.take(one.name);
     settings.left_out.push_back(
-        {one.text, "samples fill the whole length, and each token attends to all before it"});
+        {one.text, "samples are one document each; --set documents=N packs N of equal length"});
   }
 }
 

@@ -34,10 +34,11 @@ std::string plain(const std::string& text) {
 }
 
 /// Values of variables that are set where a line begins or after a semicolon: "TP=8", or the
-/// default of "TP=${TENSOR:-8}".
+/// default of "TP=${TENSOR:-8}". One that holds arguments, "ARGS='--lr 1'", has none here: its
+/// arguments are read where they stand.
 std::map<std::string, std::string> variables_of(const std::string& text) {
   static const std::regex assignment(R"((?:^|[\n;])[ \t]*(?:export\s+)?([A-Za-z_]\w*)=["']?)"
-                                     R"((?:\$\{\w+:?-([\w.,/-]+)\}|([\w.,/-]+)))");
+                                     R"((?:\$\{\w+:?-([\w.,/-]+)\}|([\w.,/][\w.,/-]*)))");
   std::map<std::string, std::string> values;
   for (std::sregex_iterator at(text.begin(), text.end(), assignment), end; at != end; ++at)
     values[(*at)[1]] = (*at)[2].matched ? (*at)[2] : (*at)[3];
@@ -121,6 +122,7 @@ Said Said::arguments(const std::string& text) {
       result.values_[name].push_back(word);
       result.texts_[name] += " " + word;
     } else {
+      if (!name.empty() && word.starts_with("$")) result.unset_.try_emplace(name, word);
       name.clear();
     }
   }
@@ -176,11 +178,15 @@ std::optional<double> Said::real(const std::string& name) {
   char* end = nullptr;
   const double value = std::strtod(word->c_str(), &end);
   if (word->empty() || *end != '\0' || !std::isfinite(value))
-    throw InputError("", "/" + name, "a number",
-                     word->empty()
-                         ? "a variable or an expression of the shell that the file gives no value"
-                         : *word);
+    throw InputError("", "/" + name, "a number", word->empty() ? without_value(name) : *word);
   return value;
+}
+
+std::string Said::without_value(const std::string& name) const {
+  const auto unset = unset_.find(name);
+  if (unset == unset_.end()) return "nothing behind it";
+  if (unset->second == "$") return "an expression of the shell, which is not computed";
+  return unset->second + ", which the file gives no value";
 }
 
 std::optional<int> Said::number(const std::string& name, int least) {

@@ -54,7 +54,10 @@ class Said {
   [[nodiscard]] std::vector<Value> left() const;
 
  private:
+  [[nodiscard]] std::string without_value(const std::string& name) const;
+
   std::map<std::string, std::vector<std::string>> values_;
+  std::map<std::string, std::string> unset_;  ///< what of the shell stands in place of a value
   std::map<std::string, std::string> texts_;
   std::vector<std::string> order_;
   std::set<std::string> read_;

@@ -194,9 +194,11 @@ Imported scenario_of(const Settings& settings, const std::vector<study::KeyValue
     const std::string precision = run.at("training").at("precision").text();
     const std::string stack = stack_for(settings.stacks, precision);
     run.run().set("stack", stack);
-    result.settings.assumed.push_back({"stack " + stack, settings.stacks.empty()
-                                                             ? "nothing says which framework"
-                                                             : "its facts hold for " + precision});
+    result.settings.assumed.push_back(
+        {"stack " + stack,
+         settings.stacks.empty()
+             ? "nothing says which framework; without what one costs, times are too short"
+             : "its facts hold for " + precision});
   }
   // What was set is not assumed, whatever the files say.
   std::erase_if(result.settings.assumed, [&](const Note& note) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "imports/format.hpp"
-#include "study/changes.hpp"
+#include "study/reading/changes.hpp"
 
 namespace stratagem::imports {
 

@@ -118,8 +118,8 @@ std::string counts(const Space& space, const Swept& swept) {
   std::size_t refused = 0;
   for (const auto& [alike, some] : swept.refused) refused += some.combinations;
   std::string text = fmt::format(
-      "{} combinations, of which\n{:>8} are left out: a key varies where that is not worth "
-      "trying\n{:>8} are no plans\n",
+      "{} combinations, of which\n{:>8} are left out: they vary a key that is of no use there\n"
+      "{:>8} are no plans\n",
       swept.combinations, swept.left_out, refused);
   for (const search::Refused& some : by_number(swept))
     text += wrapped(fmt::format("{:>14}  {}", some.combinations, some.reason), 16);
@@ -130,7 +130,7 @@ std::string counts(const Space& space, const Swept& swept) {
       swept.too_large, swept.not_better, swept.answers.size());
   if (const std::vector<std::string> left = space.degrees_left_alone(); !left.empty()) {
     text +=
-        wrapped(fmt::format("Degrees that are not varied, since \"search\" does not name them: {}.",
+        wrapped(fmt::format("Not varied, since \"search\" does not name them, among others: {}.",
                             fmt::join(left, ", ")),
                 2);
   }

@@ -95,8 +95,11 @@ void check_values(const Option<strategies::Options>& option, const JsonReader& l
 
 JsonReader defaults_of(const JsonReader& scenario, const std::vector<study::KeyValues>& changes) {
   if (!scenario.has("search"))
-    scenario.fail("the keys \"defaults\", with what a run has, and \"search\": {}, which tries all",
-                  "no \"search\"");
+    scenario.fail(
+        "the key \"search\": {} beside \"defaults\", which have what a run has, but of the "
+        "strategy "
+        "only what is not to be sought",
+        "no \"search\"");
   const JsonReader defaults = scenario.at("defaults");
   return changes.empty() ? defaults
                          : study::set_over(study::variants(changes).front().settings, defaults);
@@ -157,7 +160,7 @@ std::vector<std::string> Space::degrees_left_alone() const {
   std::vector<std::string> left;
   for (const strategies::Strategy& strategy : strategies::all()) {
     const std::string& key = strategy.key();
-    const bool degree = !strategy.ranks.name.empty();
+    const bool degree = !strategy.ranks.name.empty() || !strategy.ranks.within.empty();
     const bool said = defaults_.has("strategy") && defaults_.at("strategy").has(key);
     const bool follows = key == "data";  // from the GPUs, and the other degrees
     if (degree && !follows && !said &&

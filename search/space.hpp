@@ -9,8 +9,9 @@
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
 #include "strategies/parallel/options.hpp"
-#include "study/changes.hpp"
-#include "study/named_presets.hpp"
+#include "study/reading/changes.hpp"
+#include "study/reading/named_presets.hpp"
+#include "study/reading/places.hpp"
 
 namespace stratagem::search {
 
@@ -38,6 +39,7 @@ class Space {
   /// varies.
   static Space read(const std::string& file, const std::vector<study::KeyValues>& changes = {});
   static Space read(const JsonReader& scenario, const std::vector<study::KeyValues>& changes = {}) {
+    study::check_places(scenario);
     return Space(study::with_named_presets(scenario), changes);
   }
 

@@ -2,8 +2,6 @@
 // other.
 #include "study/scenario.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -23,12 +21,14 @@
 #include "strategies/language/plan_file.hpp"
 #include "strategies/parallel/rank_order.hpp"
 #include "strategies/parallel/read_options.hpp"
-#include "study/cluster_choice.hpp"
 #include "study/figures.hpp"
 #include "study/library.hpp"
-#include "study/model_checks.hpp"
-#include "study/named_presets.hpp"
 #include "study/plan_of.hpp"
+#include "study/reading/cluster_choice.hpp"
+#include "study/reading/model_checks.hpp"
+#include "study/reading/named_presets.hpp"
+#include "study/reading/places.hpp"
+#include "study/reading/remarks.hpp"
 #include "study/stack_facts.hpp"
 #include "study/what_if.hpp"
 #include "topology/presets.hpp"
@@ -151,25 +151,6 @@ void read_training(Run& run, const JsonReader& training) {
   if (!trains(run.training.optimizer)) run.training.precision.copies = 1;  // backward reads others
   if (!trains(run.training.optimizer) && precision.gradients != precision.values)
     training.at("precision").fail("no gradients in fp32 with \"optimizer\": \"none\"");
-}
-
-/// A profile of another GPU than the cluster's is the user's choice, but no silent one.
-void note_foreign_profile(Run& run) {
-  const std::string& own = run.cluster.design().gpu;
-  if (run.profile.name == own) return;
-  run.compared.remarks.push_back("profile " + run.profile.name + " stands in for the cluster's " +
-                                 own);
-}
-
-/// Servers that `"nodes"` asks for and no rank runs on change nothing but the network's size.
-void note_idle_servers(Run& run) {
-  const int per_node = run.cluster.design().ranks();
-  const int idle = run.cluster.nodes() - (run.gpus + per_node - 1) / per_node;
-  if (idle > 0)
-    run.compared.remarks.push_back(
-        fmt::format("{} of {} servers have nothing to do, since the run "
-                    "has {} ranks",
-                    idle, run.cluster.nodes(), run.gpus));
 }
 
 /// The strategy of a run; one that says nothing is one GPU.
@@ -307,8 +288,7 @@ Run read_run(const JsonReader& reader, const std::string& baseline,
     if (!run.refused) suppose(run, factors);
   }
   if (!run.refused) {
-    note_foreign_profile(run);
-    note_idle_servers(run);
+    run.compared.remarks = remarks_on(run, reader);
     run.origin.files = files_named(reader, !instead);
   }
   reader.finish();
@@ -396,6 +376,7 @@ Run read_changed(const JsonReader& reader, const std::string& baseline,
 
 Scenario scenario_of(const JsonReader& written, const std::optional<cost::Profile>& instead,
                      const std::vector<KeyValues>& changes) {
+  check_places(written);
   const JsonReader reader = with_named_presets(written);
   const std::string& file = reader.file();
   static_cast<void>(reader.find("$schema"));  // for editors
@@ -428,6 +409,8 @@ Scenario scenario_of(const JsonReader& written, const std::optional<cost::Profil
   }
   for (const JsonReader& run : runs) {
     scenario.runs.push_back(read_changed(run, baseline, instead, changes));
+    std::ranges::copy(keys_of_no_use(scenario.runs.back(), run),
+                      std::back_inserter(scenario.runs.back().compared.remarks));
     if (!change_predictions(changes)) continue;
     scenario.runs.back().compared.measured.clear();
     scenario.runs.back().compared.expect.clear();

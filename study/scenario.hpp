@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "study/changes.hpp"
+#include "study/reading/changes.hpp"
 #include "study/run.hpp"
 
 namespace stratagem::study {

@@ -78,6 +78,18 @@ class Check {
     }
   }
 
+  /// Products have the dimensions of their factors, and no others.
+  void check_written_dimensions(const std::vector<Term>& out) const {
+    std::vector<std::string> read;
+    for (const std::vector<Term>& terms : o_.annotation.inputs)
+      for (const Term& term : terms)
+        read.insert(read.end(), term.identifiers.begin(), term.identifiers.end());
+    for (const Term& term : out)
+      for (const std::string& name : term.identifiers)
+        if (std::ranges::find(read, name) == read.end())
+          fail_annotation("`" + name + "` in what " + o_.op.kind + " reads, too");
+  }
+
   void check_marks() const {
     const std::vector<Term>&in = o_.annotation.inputs[0], &out = o_.annotation.outputs[0];
     if (form_.keeps_shape &&
@@ -88,6 +100,7 @@ class Check {
     };
     if (form_.whole_rows && !whole(in.back()))
       fail_annotation("the last dimension marked ^, since " + o_.op.kind + " needs it whole");
+    if (form_.sums) check_written_dimensions(out);
     for (const std::vector<Term>& terms : o_.annotation.inputs) {
       for (const Term& term : terms) {
         const std::string& name = term.identifiers.front();

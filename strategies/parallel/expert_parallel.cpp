@@ -47,7 +47,8 @@ Strategy expert_parallel() {
             "consecutive data-parallel ranks that divide the experts of a layer: two all-to-alls a "
             "layer and pass; divides `data` and `experts`"}},
           &divide_experts,
-          &check_experts};
+          &check_experts,
+          {.within = "dp"}};
 }
 
 }  // namespace stratagem::strategies

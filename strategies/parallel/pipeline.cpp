@@ -214,19 +214,22 @@ void complete_stages(Options& options, const JsonReader& strategy) {
   if (std::ranges::max(options.stages.replicas) == 1) options.stages.replicas.clear();
 }
 
+bool has_stages(const Options& options) { return options.pipeline_ranks() > 1; }
+
 }  // namespace
 
 Strategy pipeline() {
   const auto of_stages = [](auto member) { return within(&Options::stages, member); };
   using S = StageOptions;
   const std::string apart = " stage, or as a stage of its own on all pipeline ranks or on one";
-  using Ranks = Option<Options>;
-  return {{Ranks{"pipeline", &Options::pipeline, whole(1),
+  using Named = Option<Options>;
+  return {{Named{"pipeline", &Options::pipeline, whole(1),
                  "pipeline ranks: stages of consecutive layers, activations sent from stage to "
                  "stage"}
                .worth({1, 2, 4, 8, 16, 32, 64}),
-           {"layers_per_stage", of_stages(&S::layers), list_of<int>(whole(0)),
-            "layers of every stage in order", "equally many"},
+           Named{"layers_per_stage", of_stages(&S::layers), list_of<int>(whole(0)),
+                 "layers of every stage in order", "equally many"}
+               .worth({}, &has_stages),
            {"replicas_per_stage", of_stages(&S::replicas), list_of<int>(whole(1)),
             "PipeDream's replicated stages: how often each stands on ranks of its own, to which "
             "micro-batches are dealt in turn (with " +
@@ -236,10 +239,12 @@ Strategy pipeline() {
             "the place of every pipeline rank among their GPUs: [0, 3, 1, 2] puts the second one "
             "last, beside those that fast links lead to; one place a GPU where ranks share GPUs",
             "in order"},
-           {"embedding", of_stages(&S::embedding), end_of_model("first"),
-            "where the model's embeddings stand: in the first" + apart, "first"},
-           {"head", of_stages(&S::head), end_of_model("last"),
-            "where the model's last segment stands: in the last" + apart, "last"},
+           Named{"embedding", of_stages(&S::embedding), end_of_model("first"),
+                 "where the model's embeddings stand: in the first" + apart, "first"}
+               .worth({}, &has_stages),
+           Named{"head", of_stages(&S::head), end_of_model("last"),
+                 "where the model's last segment stands: in the last" + apart, "last"}
+               .worth({}, &has_stages),
            {"ranks_per_device", of_stages(&S::ranks_per_device), whole(1),
             "consecutive pipeline ranks that share the time and memory of one GPU"}},
           &assign_stages,

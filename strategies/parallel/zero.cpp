@@ -97,6 +97,10 @@ bool repeats_weights(const Options& options) {
   return options.data > 1 || options.context > 1 || size_of(options, "sp") > 1;
 }
 
+bool divides_or_offloads(const Options& options) {
+  return repeats_weights(options) || options.offload.optimizer != HostPlace::none;
+}
+
 Strategy zero() {
   const auto stage = whole(0, 3);
   const OptionList<Zero> more = {
@@ -124,7 +128,7 @@ Strategy zero() {
                  "ZeRO: ranks that divide batch or tokens keep shards of optimizer states (1), "
                  "gradients (2), parameters (3)",
                  "0"}
-               .worth({0, 1, 2, 3}, &repeats_weights)},
+               .worth({0, 1, 2, 3}, &divides_or_offloads)},
           &divide_weights,
           &check_zero};
 }

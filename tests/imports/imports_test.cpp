@@ -69,9 +69,20 @@ TEST_CASE("variables of the shell may be set on one line, and are told where not
   const JsonReader strategy = run_of({script("$PP")}, {}).at("strategy");
   CHECK(strategy.at("tensor").whole_number() == 2);
   CHECK(strategy.at("pipeline").whole_number() == 4);
-  for (const char* unknown : {"$STAGES", "$((PP*2))"})
-    CHECK_THROWS_WITH(run_of({script(unknown)}, {}),
-                      ContainsSubstring("found a variable or an expression of the shell"));
+  const auto refused = [&](const char* stages, const char* found) {
+    CHECK_THROWS_WITH(run_of({script(stages)}, {}),
+                      ContainsSubstring(std::string("expected a number, found ") + found));
+  };
+  refused("$STAGES", "$STAGES, which the file gives no value");
+  refused("$((PP*2))", "an expression of the shell, which is not computed");
+  refused("", "nothing behind it");
+  // Arguments that a variable holds are read where they stand.
+  const JsonReader held =
+      run_of({"A=\"--num-layers 12 --hidden-size 512 --num-attention-heads 8\"\n"
+              "torchrun pretrain_gpt.py $A --seq-length 1024 --bf16 "
+              "--micro-batch-size 4 --global-batch-size 32\n"},
+             {});
+  CHECK(held.at("model").at("layers").whole_number() == 12);
 }
 
 TEST_CASE("copies of a distributed optimizer, of which each has its share of the data ranks") {

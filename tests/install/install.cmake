@@ -29,6 +29,8 @@ must("${prefix}/bin/stratagem" list profiles)
 contains("${out}" "only-here")
 must("${prefix}/bin/stratagem" simulate "${prefix}/share/stratagem/examples/zero.json"
   --run data)
+must("${prefix}/bin/stratagem" simulate "${prefix}/share/stratagem/examples/own_model.json"
+  --columns iteration_time)
 
 must("${CMAKE_COMMAND}" -S "${SOURCE}/examples/outside" -B "${FOLDER}/outside"
   "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release)

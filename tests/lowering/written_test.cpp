@@ -278,6 +278,8 @@ TEST_CASE("operands that a kind would misread are refused where they stand") {
   };
   CHECK_THAT(wrong(text, "b s k+, n k+ -> b s n", "b s k, n k -> b s n"),
              ContainsSubstring("`k+`, since contraction sums over it"));
+  CHECK_THAT(wrong(text, "b s k+, n k+ -> b s n", "b s k+, n+ k+ -> b s m"),
+             ContainsSubstring("`m` in what contraction reads, too"));
   CHECK_THAT(wrong(text, "b s h^, h^, h^ -> b s h^, b s two^", "b s h, h, h -> b s h, b s two^"),
              ContainsSubstring("layer_norm needs it whole"));
   CHECK_THAT(wrong(text, R"("writes":["mlp.gelu.out"])", R"("writes":["mlp.fc1.out"])"),

@@ -221,7 +221,8 @@ TEST_CASE("an unknown key is refused wherever it stands, and the nearest known o
 
 TEST_CASE("a missing key is named with the keys that are there") {
   refuses(with(small_scenario(), "\"name\": \"four\", ", ""), "/runs/1", {"the key \"name\""});
-  refuses(with(small_scenario(), "\"question\"", "\"baseline2\""), "", {"the key \"question\""});
+  refuses(with(small_scenario(), "\"question\": \"Does it work?\",", ""), "",
+          {"the key \"question\""});
   refuses(with(small_scenario(), ", \"vocabulary\": 128", ""), "/defaults/model",
           {"the key \"vocabulary\""});
 }

@@ -51,7 +51,7 @@ TEST_CASE("a command line that cannot be understood ends with exit code 2 and on
   is_usage("options wheels", "part: expected one of strategy, model, rules, search, gpt");
   is_usage("validate", "missing scenarios");
   is_usage("validate a.json --figure time", "--figure: expected one of iteration_time");
-  is_usage("validate a.json", "nothing of this was measured");
+  is_usage("validate a.json", "no run of a.json says what was \"measured\"");
   is_usage("search a.json --for tim", "--for: expected one of time, cost, memory (did you mean");
   is_usage("completion tcsh", "shell: expected one of bash, zsh, fish");
   is_usage("calibrate import a.json --rules", "rules");

@@ -30,7 +30,7 @@ TEST_CASE("without a terminal no progress line is drawn") {
                               "' validate /dev/stdin --median 0 >/dev/null 2>said";
   CHECK(std::system(command.c_str()) != 0);
   const std::string said = folder.read("said");
-  CHECK_THAT(said, ContainsSubstring("nothing of this was measured"));  // it came that far
+  CHECK_THAT(said, ContainsSubstring("says what was"));  // it came that far
   CHECK_THAT(said, !ContainsSubstring("reading scenarios"));
 }
 

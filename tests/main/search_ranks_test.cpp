@@ -62,7 +62,7 @@ TEST_CASE("what is wrong with a search of several ranks is said once") {
   folder.write("a.json", R"({"question": "?"})");
   const Ran ran = shell(mpirun + "-n 3 " + STRATAGEM_EXECUTABLE " search a.json", folder);
   CHECK(ran.exit == 1);
-  CHECK(times(ran.err, "expected the keys \"defaults\"") == 1);
+  CHECK(times(ran.err, "expected the key \"search\"") == 1);
 }
 
 }  // namespace

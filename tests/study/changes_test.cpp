@@ -1,5 +1,5 @@
 // Settings over runs: where keys belong, how values are read, and which runs come of it.
-#include "study/changes.hpp"
+#include "study/reading/changes.hpp"
 
 #include "base/input_error.hpp"
 #include "study/scenario.hpp"
@@ -101,6 +101,18 @@ TEST_CASE("a set preset is the model, whatever the run says of it") {
   const Scenario scenario =
       changed({read_change("model.preset=gpt-2-xl", false, "--set")}, small_scenario());
   CHECK(model::layers(*scenario.runs[0].graph).size() == 48);
+  // Keys that the preset does not have are gone, too: experts, a window, documents.
+  const std::string mixture = with(small_scenario(), R"("model": {)",
+                                   R"("model": {"experts": 4, "experts_per_token": 2, )");
+  const auto parameters = [](const Scenario& of) {
+    return model::parameter_count(*of.runs[0].graph);
+  };
+  CHECK(parameters(changed({}, mixture)) > parameters(changed({}, small_scenario())));
+  CHECK(parameters(changed({read_change("model=gpt-2-xl", false, "--set")}, mixture)) ==
+        parameters(scenario));
+  const std::string in_a_run =
+      with(mixture, R"({"name": "alone", )", R"({"name": "alone", "model": "gpt-2-xl", )");
+  CHECK(parameters(changed({}, in_a_run)) == parameters(scenario));
 }
 
 TEST_CASE("a model that is named is its preset, in a file and on the command line") {
@@ -119,6 +131,41 @@ TEST_CASE("a model that is named is its preset, in a file and on the command lin
   REQUIRE(both.runs.size() == 4);
   CHECK(layers(both) == 48);
   CHECK(model::layers(*both.runs[1].graph).size() == 24);
+}
+
+TEST_CASE("keys of no use beside the others, and sizes over a preset's, are remarked on") {
+  const auto remarks = [](const std::string& strategy, const std::string& model = "") {
+    const std::string text = with(
+        small_scenario(), R"({"name": "alone", "cluster": {"gpus": 1}, "strategy": {)",
+        R"({"name": "alone", "cluster": {"gpus": 1}, )" + model + R"("strategy": {)" + strategy);
+    return changed({}, text).runs[0].compared.all_assumed();
+  };
+  const std::string none = " is of no use beside the other keys";
+  CHECK(remarks(R"("sequence_parallel": true, )") == "\"sequence_parallel\"" + none);
+  CHECK(remarks(R"("zero": 1, )") == "\"zero\"" + none);
+  CHECK(remarks(R"("zero": 0, "sequence_parallel": false, "layers_per_stage": [2], )") ==
+        "\"layers_per_stage\"" + none);
+  CHECK(remarks(R"("overlap_gradients": true, )") == "\"overlap_gradients\"" + none);
+  CHECK(remarks(R"("overlap_gradients": true, "bucket": "1 MiB", )").empty());
+  CHECK(remarks("", R"("model": {"preset": "gpt-2-xl"}, )") ==
+        "layers, hidden, heads, sequence, vocabulary of the defaults, not of preset gpt-2-xl");
+  CHECK(remarks("", R"("model": "gpt-2-xl", )").empty());
+}
+
+TEST_CASE("a key in the wrong object is told where it belongs") {
+  const auto refused = [](const std::string& part, const std::string& other,
+                          const std::string& error) {
+    const std::string text = with(small_scenario(), part, other);
+    CHECK_THROWS_WITH(changed({}, text), ContainsSubstring(error));
+  };
+  refused(R"("global_batch": 8)", R"("global_batch": 8, "tensor": 2)",
+          R"(/defaults/training/tensor: expected this key in "strategy", found it in )");
+  refused(R"("tensor": 2)", R"("tensor": 2, "precision": "fp16")",
+          R"(/runs/1/strategy/precision: expected this key in "training", found it in )");
+  refused(R"("baseline")", R"("gpus": 8, "baseline")", R"(/gpus: expected this key in "cluster")");
+  refused(R"("defaults")", R"("default")", R"(/default: expected one of the known keys (did you)");
+  refused(R"("profile")", R"("profil")",
+          R"(/defaults/profil: expected one of the known keys (did)");
 }
 
 TEST_CASE("another GPU's profile and servers without work are remarked on") {

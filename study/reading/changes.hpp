@@ -10,6 +10,10 @@
 
 namespace stratagem::study {
 
+/// The object of a run that has a key: "strategy" of "tensor"; "" of a key of the run itself, and
+/// of one that nothing has.
+std::string object_of(const std::string& key);
+
 /// A key of a run with one value or several.
 struct KeyValues {
   std::vector<std::string> path;  ///< {"strategy", "tensor"}

@@ -1,5 +1,5 @@
 // Compares what a model's operators want with the profile, the stack and the degrees of a run.
-#include "study/model_checks.hpp"
+#include "study/reading/model_checks.hpp"
 
 #include <algorithm>
 #include <string>

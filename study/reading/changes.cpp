@@ -1,5 +1,5 @@
 // Finds the object of a key, and combines values.
-#include "study/changes.hpp"
+#include "study/reading/changes.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include "base/json_text.hpp"
 #include "base/nearest.hpp"
 #include "model/zoo/all.hpp"
-#include "model/zoo/presets.hpp"
 #include "strategies/parallel/all.hpp"
+#include "study/reading/named_presets.hpp"
 
 namespace stratagem::study {
 namespace {
@@ -154,12 +154,16 @@ Json over(const Json& upper, const Json& lower) {
 Json settings_of(const KeyValues& change, const Json& value) {
   if (change.path != std::vector<std::string>{"model", "preset"})
     return at_path(change.path, value);
-  const auto preset = std::ranges::find(model::presets(), shown(value), &model::Preset::name);
-  if (preset == model::presets().end()) return at_path(change.path, value);
-  return at_path({"model"}, copy_of(JsonReader::from_text(preset->keys, "preset")));
+  return at_path({"model"}, model_alone(shown(value)));
 }
 
 }  // namespace
+
+std::string object_of(const std::string& key) {
+  static const std::map<std::string, Known> known = known_keys();
+  const auto found = known.find(key);
+  return found == known.end() ? "" : found->second.object;
+}
 
 KeyValues read_change(const std::string& text, bool several, const std::string& from) {
   const std::size_t equals = text.find('=');

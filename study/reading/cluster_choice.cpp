@@ -1,5 +1,5 @@
 // Reads presets or node files, changes what a scenario changes, and counts nodes.
-#include "study/cluster_choice.hpp"
+#include "study/reading/cluster_choice.hpp"
 
 #include <algorithm>
 #include <utility>

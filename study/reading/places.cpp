@@ -1,0 +1,80 @@
+// Looks keys up among those of a run and of its objects.
+#include "study/reading/places.hpp"
+
+#include <algorithm>
+
+#include "base/malformed_input.hpp"
+#include "base/nearest.hpp"
+#include "model/zoo/all.hpp"
+#include "strategies/parallel/all.hpp"
+#include "study/reading/changes.hpp"
+
+namespace stratagem::study {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+const Keys of_scenario = {"$schema", "question",  "baseline", "defaults",
+                          "search",  "workflows", "runs"};
+const Keys of_run = {"name", "model", "cluster",  "profile", "stack",   "training", "strategy",
+                     "plan", "group", "baseline", "assumed", "what_if", "measured", "expect"};
+
+/// Keys of a model, of a strategy or of the training.
+Keys keys_in(const std::string& object) {
+  if (object == "training") return {"global_batch", "micro_batch", "precision", "optimizer"};
+  Keys all;
+  const auto add = [&](const auto& options) {
+    for (const OptionText& option : options) all.push_back(option.key);
+  };
+  if (object == "strategy") add(strategies::option_texts());
+  if (object == "model")
+    for (const model::Family& family : model::families()) add(family.options);
+  return all;
+}
+
+[[noreturn]] void misplaced(const JsonReader& where, const std::string& key,
+                            const std::string& home) {
+  throw MalformedInput(where.file(), where.at(key).path(), "this key in \"" + home + "\"",
+                       "it in " + (where.path().empty() ? "the scenario" : where.path()));
+}
+
+void check_keys(const JsonReader& object, const Keys& known) {
+  for (const std::string& key : object.keys()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    if (const std::string home = object_of(key); !home.empty()) misplaced(object, key, home);
+    std::string expected = "one of the known keys" + did_you_mean(key, known);
+    if (meant(key, known).empty())
+      for (const std::string& one : known)
+        expected += (&one == known.data() ? " \"" : ", \"") + one + "\"";
+    throw MalformedInput(object.file(), object.at(key).path(), expected, "an unknown key");
+  }
+}
+
+/// Other keys are for whoever reads the object to refuse, who names the nearest.
+void check_settings(const JsonReader& settings) {
+  if (!settings.is_object()) return;
+  check_keys(settings, of_run);
+  for (const std::string name : {"model", "strategy", "training"}) {
+    const auto object = settings.find(name);
+    if (!object || !object->is_object()) continue;
+    const Keys own = keys_in(name);
+    for (const std::string& key : object->keys()) {
+      const std::string home = object_of(key);
+      const bool elsewhere = !home.empty() && home != name;
+      if (elsewhere && std::ranges::find(own, key) == own.end()) misplaced(*object, key, home);
+    }
+  }
+}
+
+}  // namespace
+
+void check_places(const JsonReader& scenario) {
+  if (!scenario.is_object()) return;
+  const JsonReader copy = JsonReader::from_text(scenario.dump(), scenario.file());
+  check_keys(copy, of_scenario);
+  if (const auto defaults = copy.find("defaults")) check_settings(*defaults);
+  if (const auto runs = copy.find("runs"); runs && runs->is_array())
+    for (const JsonReader& run : runs->elements()) check_settings(run);
+}
+
+}  // namespace stratagem::study
