@@ -32,6 +32,15 @@ std::string syntax_error(std::string_view text, std::size_t byte, std::string_vi
   // What was read last may end within a letter of several bytes.
   std::string words(what);
   std::erase_if(words, [](char one) { return static_cast<unsigned char>(one) >= 0x80; });
+  // Between members a comma may stand, too; and what ends an object may follow one too many.
+  for (const auto& [says, means] :
+       {std::pair("; expected '}'", "; expected ',' or '}'"),
+        std::pair("; expected ']'", "; expected ',' or ']'"),
+        std::pair("unexpected '}'; expected string literal", "unexpected '}' behind a comma"),
+        std::pair("unexpected ']'; expected", "unexpected ']' behind a comma; expected")}) {
+    const std::size_t at = words.find(says);
+    if (at != std::string::npos) words.replace(at, std::string_view(says).size(), means);
+  }
   return "line " + std::to_string(lines + 1) + ", column " + std::to_string(column) + ": " + words;
 }
 

@@ -31,15 +31,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::vector<std::string> beginning_with(std::string_view word,
-                                        const std::vector<std::string>& words) {
+/// Words that begin with another, or else have it within.
+std::vector<std::string> longer_than(std::string_view word, const std::vector<std::string>& words) {
   constexpr std::size_t most = 6;  // more are no help
-  std::vector<std::string> found;
-  if (word.size() < 3) return found;
+  if (word.size() < 3) return {};
+  std::vector<std::string> beginning, within;
   for (const std::string& one : words) {
-    if (found.size() < most && folded(one).starts_with(folded(word))) found.push_back(one);
+    const std::size_t at = folded(one).find(folded(word));
+    if (at == std::string::npos) continue;
+    std::vector<std::string>& found = at == 0 ? beginning : within;
+    if (found.size() < most) found.push_back(one);
   }
-  return found;
+  return beginning.empty() ? within : beginning;
 }
 
 }  // namespace
@@ -59,7 +62,7 @@ std::vector<std::string> meant(std::string_view word, const std::vector<std::str
       best_distance = distance;
     }
   }
-  const std::vector<std::string> longer = beginning_with(word, words);
+  const std::vector<std::string> longer = longer_than(word, words);
   const bool one_letter_off = best_distance == 1 && word.size() > 4;  // "dgx" is no slip of "hgx"
   return longer.empty() || one_letter_off ? best : longer;
 }

@@ -8,7 +8,7 @@
 namespace stratagem {
 
 /// The word that `word` means (other_words.hpp); else one that is a letter off; else those that
-/// begin with it, six at most; else the nearest by edit distance, if it is near enough to be a slip
+/// begin with it, or have it within, six at most; else the nearest by edit distance, if it is near enough to be a slip
 /// of the fingers.
 std::vector<std::string> meant(std::string_view word, const std::vector<std::string>& words);
 

@@ -59,6 +59,8 @@ constexpr std::array pairs = {
     Pair{"zero_optimization", "zero"}, Pair{"sharding_strategy", "zero"}, Pair{"hsdp", "zero"},
     Pair{"offload_optimizer", "offload"}, Pair{"cpu_offload", "offload"},
     Pair{"bucket_size", "bucket"}, Pair{"zero_bubble", "zb-h1"}, Pair{"zerobubble", "zb-h1"},
+    Pair{"gpus_per_node", "gpus"}, Pair{"gpus", "profiles"}, Pair{"frameworks", "stacks"},
+    Pair{"servers", "clusters"}, Pair{"presets", "models"},
     Pair{"linear", "contraction"}, Pair{"matmul", "contraction"}, Pair{"gemm", "contraction"},
     Pair{"layernorm", "layer_norm"}, Pair{"rmsnorm", "rms_norm"},
     Pair{"gpu", "profile"}, Pair{"framework", "stack"}, Pair{"num_gpus", "gpus"},

@@ -2,6 +2,8 @@
 // plan.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/input_error.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
@@ -68,6 +70,9 @@ int run_compare(const std::vector<std::string>& line) {
   if (asked.helped()) return done;
   const std::string predicted = asked.required("predicted");
   if (!asked.has("measured")) throw UsageError("compare with what? name what execute wrote");
+  const std::vector<std::string> measured = asked.texts("measured");
+  if (!report::is_simulated(predicted) && std::ranges::any_of(measured, &report::is_simulated))
+    throw UsageError("the prediction goes first: stratagem compare PREDICTED MEASURED...");
   return report::is_simulated(predicted) ? compare_plans(asked) : compare_tasks(asked);
 }
 

@@ -45,7 +45,11 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<std::st
     std::filesystem::create_directories(path.parent_path(), ignored);
     const bool existed = std::filesystem::exists(path);
     const bool can_open = std::ofstream(output.file, std::ios::binary | std::ios::app).is_open();
-    if (!can_open) throw InputError(output.file, "", "a file that can be written", "");
+    if (!can_open)
+      throw InputError(output.file, "", "a file that can be written",
+                       output.file.empty()                   ? "no name"
+                       : std::filesystem::is_directory(path) ? "a folder"
+                                                             : "");
     if (!existed) std::filesystem::remove(path);
   }
 }

@@ -306,7 +306,7 @@ Settings read(const std::string& text, const std::string& file) {
   if (known == models.end()) {
     std::string types;
     for (const auto& [name, names] : models) types += (types.empty() ? "" : ", ") + name;
-    throw InputError(file, "/model_type", "one of " + types, type);
+    throw InputError(file, "/model_type", "one of " + types, type.empty() ? "none" : type);
   }
   const Names& names = known->second;
   Settings settings;

@@ -15,8 +15,10 @@ const Format& format_of(const std::string& text, const std::string& file, const 
     if (name.empty() ? format.is(text) : format.name == name) return format;
     names.push_back(format.name);
   }
+  const bool is_ours = text.find("\"question\"") != std::string::npos;
+  const std::string other = is_ours ? "a scenario, which `simulate` answers" : "another one";
   throw InputError(file, "", fmt::format("a file of {}", fmt::join(names, ", ")),
-                   name.empty() ? "another one" : name);
+                   name.empty() ? other : name);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct Parser {
            (std::isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
       ++length;
     }
-    wants(length > 0, "an annotation names its dimensions with letters and digits");
+    wants(length > 0, "dimensions named with letters and digits, as in `b s k+, n k+ -> b s n`");
     term.identifiers.emplace_back(rest.substr(0, length));
     rest.remove_prefix(length);
     bool frozen = false;
@@ -92,7 +92,7 @@ Annotation parsed(std::string_view text) {
   Annotation annotation{.text = std::string(text), .reductions = {}, .inputs = {}, .outputs = {}};
   Parser parser{.rest = text, .reductions = {}};
   annotation.inputs = parser.tensors(false);
-  wants(parser.rest.starts_with("->"), "an annotation has an arrow between inputs and outputs");
+  wants(parser.rest.starts_with("->"), "an arrow `->` between inputs and outputs");
   parser.rest.remove_prefix(2);
   annotation.outputs = parser.tensors(true);
   for (const std::string& identifier : parser.reductions) {

@@ -182,8 +182,9 @@ void Space::add(const std::string& object, const std::string& key, const std::ve
       if (object != "strategy" && !value.is_null()) static_cast<void>(value.between(1, 1'000'000));
     }
   } else if (named) {
-    const std::string list = "a list of values, such as [2]";
     const bool any = named->is_string() && named->text() == "any";
+    const std::string one = named->is_string() && !any ? named->dump() : "2";
+    const std::string list = "a list of values, such as [" + one + "]";
     if (worth.empty()) named->fail(list + (key == "gpus" ? ", or {\"at_most\": N}" : ""));
     if (!any) named->fail(list + ", or \"any\" for those that are worth trying");
     dimensions_.push_back({object, key, worth, true});

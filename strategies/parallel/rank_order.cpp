@@ -40,8 +40,10 @@ Format<std::vector<std::string>> kinds_of_ranks() {
             std::istringstream text(reader.text());
             for (std::string kind; std::getline(text, kind, '-');) {
               if (std::ranges::count(known, kind) == 0 || std::ranges::count(order, kind) > 0)
-                reader.fail(fmt::format("each of {} once at most, such as \"tp-dp-pp\"",
-                                        fmt::join(known, ", ")));
+                reader.fail(
+                    fmt::format("each of {} once at most, such as \"tp-dp-pp\" (expert ranks "
+                                "are those of dp that follow each other)",
+                                fmt::join(known, ", ")));
               order.push_back(kind);
             }
             return order;

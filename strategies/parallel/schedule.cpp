@@ -20,8 +20,10 @@ void check_chunks(Options& options, const JsonReader& strategy) {
   const Schedule& schedule = schedule_named(options.schedule);
   const int chunks = options.stages.chunks;
   if (chunks > 0 && chunks != options.chunks_of(schedule)) {
-    strategy.at("chunks").fail(std::to_string(schedule.chunks) + " with the schedule " +
-                               schedule.name);
+    strategy.at("chunks").fail(
+        std::to_string(schedule.chunks) + " with the schedule " + schedule.name +
+        "; several with " +
+        schedules_that([](const Schedule& one) { return one.chunks == any_chunks; }));
   }
 }
 

@@ -177,6 +177,8 @@ KeyValues read_change(const std::string& text, bool several, const std::string& 
   for (const std::string& value : values) {
     if (value.empty()) throw InputError(from, "", "a value between commas", text);
     check_holds(change.path, value, from);
+    if (std::ranges::count(values, value) > 1)
+      throw InputError(change.option, "", "each value once", value + " twice");
     change.values.push_back(value_of(value));
   }
   return change;

@@ -71,6 +71,8 @@ void check_settings(const JsonReader& settings) {
 void check_places(const JsonReader& scenario) {
   if (!scenario.is_object()) return;
   const JsonReader copy = JsonReader::from_text(scenario.dump(), scenario.file());
+  if (copy.has("schema"))
+    throw MalformedInput(scenario.file(), "", "a scenario", "an answer of `stratagem`");
   check_keys(copy, of_scenario);
   if (const auto defaults = copy.find("defaults")) check_settings(*defaults);
   if (const auto runs = copy.find("runs"); runs && runs->is_array())

@@ -321,6 +321,8 @@ TEST_CASE("the nearest word is at most one slip in three letters away") {
   CHECK(meant("x", {}).empty());
   CHECK(did_you_mean("dgx", {"dgx-1v", "hgx", "dgx-2", "dgx-a100"}) ==
         " (did you mean \"dgx-1v\", \"dgx-2\" or \"dgx-a100\"?)");
+  CHECK(did_you_mean("deepspeed", {"plain", "megatron-deepspeed-fp16"}) ==
+        " (did you mean \"megatron-deepspeed-fp16\"?)");
   CHECK(did_you_mean("x", {}).empty());
 }
 

@@ -253,7 +253,7 @@ TEST_CASE("what is wrong with a model's file is told where it stands") {
   const std::string text = text_of("gpt");
   CHECK(refused(text).empty());
   CHECK_THAT(refused(with(text, "b s, vocabulary+ h -> b s h", "b s, vocabulary+ h - b s h")),
-             StartsWith("/segments/0/operators/0/annotation: expected an annotation names its"));
+             StartsWith("/segments/0/operators/0/annotation: expected dimensions named with "));
   CHECK_THAT(refused(with(text, "b s, vocabulary+ h -> b s h", "b s, vocabulary h -> b s h x")),
              StartsWith("/segments/0/operators/0/annotation: expected an annotation that names "
                         "every dimension of embedding.word_rows, of which it has 3, found 4"));

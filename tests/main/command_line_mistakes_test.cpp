@@ -43,8 +43,9 @@ TEST_CASE("errors of keys that were set begin with the option") {
       StartsWith(
           R"(--set zero={"stage": 7}: /stage: expected a whole number from 0 to 3, found 7)"));
   // What only a plan is refused for, also.
-  CHECK_THAT(said("--run four --set pipeline=2 --set data=1 --set chunks=2"),
-             StartsWith("--set chunks=2: expected 1 with the schedule 1f1b, found 2 (run"));
+  CHECK_THAT(
+      said("--run four --set pipeline=2 --set data=1 --set chunks=2"),
+      StartsWith("--set chunks=2: expected 1 with the schedule 1f1b; several with interleaved, "));
   // An error of what the file says is the file's.
   CHECK_THAT(said("--set micro_batch=1", with_layers(0)),
              StartsWith("a.json: /defaults/model/layers: "));
@@ -131,6 +132,13 @@ TEST_CASE("files of another kind are told what should stand there") {
              StartsWith("out.json: expected what `stratagem execute --json` wrote, found "));
   CHECK_THAT(run("compare a.json out.json", folder).err,
              StartsWith("a.json: expected what `stratagem simulate --json` wrote, found "));
+  CHECK_THAT(run("simulate out.json", folder).err,
+             StartsWith("out.json: expected a scenario, found an answer of `stratagem`"));
+  CHECK_THAT(run("import a.json -o b.json", folder).err,
+             ContainsSubstring("found a scenario, which `simulate` answers"));
+  folder.write("measured.json", R"({"run": "alone", "status": "measured"})");
+  CHECK_THAT(run("compare measured.json out.json", folder).err,
+             StartsWith("stratagem: the prediction goes first"));
   CHECK(run("simulate a.json --accuracy", folder).out ==
         "a.json: no run says what was \"measured\"\n");
 }
