@@ -8,8 +8,8 @@
 namespace stratagem {
 
 /// The word that `word` means (other_words.hpp); else one that is a letter off; else those that
-/// begin with it, or have it within, six at most; else the nearest by edit distance, if it is near enough to be a slip
-/// of the fingers.
+/// begin with it, or have it within, six at most; else the nearest by edit distance, if it is near
+/// enough to be a slip of the fingers.
 std::vector<std::string> meant(std::string_view word, const std::vector<std::string>& words);
 
 /// Is `written` one letter or two off, or another program's name for `word`?

@@ -8,8 +8,8 @@
 
 namespace stratagem::study {
 
-/// What a run asks for that is allowed and seldom meant, as `reader` says it: another GPU's profile,
-/// servers without work, and defaults that change a preset of its own.
+/// What a run asks for that is allowed and seldom meant, as `reader` says it: another GPU's
+/// profile, servers without work, and defaults that change a preset of its own.
 std::vector<std::string> remarks_on(const Run& run, const JsonReader& reader);
 
 /// Keys of a run's own strategy that are set to something else than their defaults and have no
