@@ -80,7 +80,9 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   std::string text = " (did you mean ";
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i > 0) text += i + 1 == all.size() ? " or " : ", ";
-    text += quote + all[i] + quote;
+    text += quote;
+    text += all[i];
+    text += quote;
   }
   return text + "?)";
 }

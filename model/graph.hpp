@@ -158,8 +158,8 @@ std::vector<int> layers(const Graph&);
 /// scores that are computed again not counted), 0 for other kinds; shapes of the whole tensors. All
 /// pairs of tokens count, those that a causal mask hides, too, as in Megatron-LM's formula,
 /// 72BLsh^2(1 + s/6h + V/12hL) without recomputation (Narayanan et al., arXiv:2104.04473, equation
-/// 3); of a window so many keys for each query, of packed documents those of its own. Empty slots of
-/// experts do not count.
+/// 3); of a window so many keys for each query, of packed documents those of its own. Empty slots
+/// of experts do not count.
 Flops flops(const Graph&, const Operator& op);
 
 /// Of all forward passes and the backward pass of one micro-batch.

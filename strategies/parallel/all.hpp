@@ -16,7 +16,7 @@ struct RankKind {
   std::string name;                       ///< in "rank_order": "tp"
   int (*size)(const Options&) = nullptr;  ///< how many
   bool outermost = false;                 ///< unless the user says another order
-  std::string within = "";                ///< without a name: those that these divide, "dp"
+  std::string within;                     ///< without a name: those that these divide, "dp"
 };
 
 /// One way to split, place or order a model; a no-op where its first option is left out. A file of
