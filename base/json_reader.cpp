@@ -262,7 +262,8 @@ JsonReader JsonReader::at(std::string_view key) const {
   std::vector<std::string> present;
   std::string expected = "the key \"" + std::string(key) + "\"";
   const ordered_json merged = Layer::merged(layers_);
-  for (const auto& [name, member] : merged.items()) {
+  for (const auto& member : merged.items()) {
+    const std::string& name = member.key();
     const bool known = std::ranges::any_of(
         layers_, [&](const Layer& layer) { return layer.document->knows(*layer.value, name); });
     if (!known && is_written_for(name, std::string(key)))
@@ -370,13 +371,14 @@ template BytesPerSecond JsonReader::quantity<BytesPerSecond>() const;
 template FlopsPerSecond JsonReader::quantity<FlopsPerSecond>() const;
 
 std::string JsonReader::one_of(const std::vector<std::string>& words) const {
-  std::string expected = "one of " + quoted_list(words);
-  if (is_string()) {
-    std::string word = text();
-    if (std::find(words.begin(), words.end(), word) != words.end()) return word;
-    expected += did_you_mean(word, words);
-  }
-  malformed(*this, expected);
+  constexpr std::size_t few = 8;  // behind more words nobody sees what is meant
+  const std::string all = "one of " + quoted_list(words);
+  if (!is_string()) malformed(*this, all);
+  std::string word = text();
+  if (std::find(words.begin(), words.end(), word) != words.end()) return word;
+  const std::string near = did_you_mean(word, words);
+  malformed(*this,
+            near.empty() || words.size() <= few ? all + near : "a known word" + near + ", " + all);
 }
 
 void JsonReader::finish() const {

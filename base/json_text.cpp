@@ -32,12 +32,11 @@ std::string syntax_error(std::string_view text, std::size_t byte, std::string_vi
   // What was read last may end within a letter of several bytes.
   std::string words(what);
   std::erase_if(words, [](char one) { return static_cast<unsigned char>(one) >= 0x80; });
-  // Between members a comma may stand, too; and what ends an object may follow one too many.
+  // Between members a comma may stand, too; and a key is missing only behind a comma.
   for (const auto& [says, means] :
        {std::pair("; expected '}'", "; expected ',' or '}'"),
         std::pair("; expected ']'", "; expected ',' or ']'"),
-        std::pair("unexpected '}'; expected string literal", "unexpected '}' behind a comma"),
-        std::pair("unexpected ']'; expected", "unexpected ']' behind a comma; expected")}) {
+        std::pair("unexpected '}'; expected string literal", "unexpected '}' behind a comma")}) {
     const std::size_t at = words.find(says);
     if (at != std::string::npos) words.replace(at, std::string_view(says).size(), means);
   }

@@ -124,17 +124,24 @@ struct Option : OptionText {
           member = static_cast<std::remove_reference_t<decltype(member)>>(read(value));
         }) {}
 
-  /// The same, with values worth trying; where `where` does not hold, the first of them alone.
+  /// The same, with values worth trying; where `where` does not hold, the key has no use, and the
+  /// first of them alone is tried.
   [[nodiscard]] Option worth(const std::vector<Json>& values,
                              bool (*where)(const S&) = nullptr) && {
     tried = values;
-    varies = where;
+    acts = where;
+    return std::move(*this);
+  }
+
+  /// The same, without effect where `where` does not hold.
+  [[nodiscard]] Option acting(bool (*where)(const S&)) && {
+    acts = where;
     return std::move(*this);
   }
 
   std::function<void*(S& object)> at;  ///< where its value goes
   std::function<void(const JsonReader& value, S& to)> read;
-  bool (*varies)(const S& object) = nullptr;  ///< are all of `tried` worth it? null: everywhere
+  bool (*acts)(const S& object) = nullptr;  ///< beside all other keys; null: always
 
  private:
   template <typename Place, typename T>

@@ -99,12 +99,15 @@ void check_word(const Options::Option& option, const std::string& name, const st
                                word));
 }
 
-/// Throws UsageError for the first "--name" that is no option.
-void check_names(const std::vector<std::string>& line, const std::vector<std::string>& known) {
+/// Throws UsageError for the first "--name", or "-name", that is no option. "-oFILE" is one where
+/// `letters` have "o".
+void check_names(const std::vector<std::string>& line, const std::vector<std::string>& known,
+                 const std::string& letters) {
   for (const std::string& word : line) {
     if (word == "--") return;
     const std::string name = word.substr(0, word.find('='));
-    const bool brief = name.size() <= 2 || !name.starts_with("-") || number_of<double>(name);
+    if (name.size() <= 2 || name[0] != '-' || number_of<double>(name)) continue;
+    const bool brief = name[1] != '-' && letters.find(name[1]) != std::string::npos;
     if (brief || std::ranges::find(known, name) != known.end()) continue;
     const std::string near = did_you_mean(name.starts_with("--") ? name : "-" + name, known, "");
     throw UsageError("no option " + name + (near.empty() ? "; --help lists them" : near));
@@ -145,13 +148,15 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
   parsed_->help = known.help();
   parsed_->positional = options.positional_;
   std::vector<std::string> names = {"--help"};
+  std::string letters = "h";
   for (const Options::Option& option : options.options_) {
     names.push_back("--" + option.long_name());
+    if (option.name != option.long_name()) letters += option.name.front();
     parsed_->helps[option.long_name()] =
         option.words.empty() ? option.help
                              : fmt::format("one of {}", fmt::join(option.words, ", "));
   }
-  check_names(line, names);
+  check_names(line, names, letters);
   for (const Options::Option& option : options.options_) check_value(option, line, names);
   std::vector<const char*> words = {"stratagem"};
   for (const std::string& word : line) words.push_back(word.c_str());

@@ -3,7 +3,9 @@
 
 #include <map>
 
+#include "base/input_error.hpp"
 #include "imports/format.hpp"
+#include "imports/known.hpp"
 #include "imports/said.hpp"
 #include "imports/sort.hpp"
 
@@ -54,24 +56,34 @@ constexpr Missing missing[] = {
     {"compression_training.*", "nothing is compressed"},
 };
 
-/// "auto" is for a trainer to fill in.
-std::optional<int> number(Said& said, const std::string& name) {
-  const auto value = said.take(name);
-  if (!value || *value == "auto") return std::nullopt;
-  return said.number(name);
+/// The settings but those that are "auto", which a trainer fills in: these are told.
+Said without_auto(Said all, Settings& settings) {
+  Said said;
+  for (const Said::Value& one : all.left()) {
+    const std::string value = all.take(one.name).value_or("");
+    if (value == "auto")
+      settings.left_out.push_back({one.text, "a trainer fills it in: say what it becomes"});
+    else
+      said.add(one.name, {value}, one.text);
+  }
+  return said;
 }
+
+bool enabled(Said& said, const std::string& type) { return said.flag(type + ".enabled"); }
 
 void read_batch(Said& said, Settings& settings) {
-  if (const auto each = number(said, "train_micro_batch_size_per_gpu"))
+  if (const auto each = said.number("train_micro_batch_size_per_gpu"))
     settings.training.set("micro_batch", *each);
-  if (const auto all = number(said, "train_batch_size"))
-    settings.training.set("global_batch", *all);
-  settings.accumulation = number(said, "gradient_accumulation_steps");
+  if (const auto all = said.number("train_batch_size")) settings.training.set("global_batch", *all);
+  settings.accumulation = said.number("gradient_accumulation_steps");
 }
 
-/// Where a part of ZeRO's states lives: "cpu", "nvme" or "none".
-std::string device(Said& said, const std::string& part) {
-  return said.take("zero_optimization." + part + ".device").value_or("none");
+/// Where a part of ZeRO's states lives here; "" where it stays on the device.
+std::string place(Said& said, const std::string& part, Settings& settings) {
+  const std::string name = "zero_optimization." + part + ".device";
+  const std::map<std::string, std::string> places = {
+      {"cpu", "memory"}, {"nvme", "drives"}, {"none", ""}};
+  return known_value(said, name, places, "it stays on the GPU", settings).value_or("");
 }
 
 void read_zero(Said& said, Settings& settings) {
@@ -79,50 +91,45 @@ void read_zero(Said& said, Settings& settings) {
   const auto stage = said.number(of + "stage", 0).value_or(0);
   if (stage == 0) return;
   Json zero = Json::object().set("stage", stage);
-  if (const auto ranks = number(said, of + "zero_hpz_partition_size"); ranks && *ranks > 1)
+  if (const auto ranks = said.number(of + "zero_hpz_partition_size"); ranks && *ranks > 1)
     zero.set("reshard_after_forward", *ranks);
-  if (const auto small = number(said, of + "stage3_param_persistence_threshold");
+  if (const auto small = said.number(of + "stage3_param_persistence_threshold");
       small && stage == 3)
     zero.set("whole_below", *small);
   settings.strategy.set("zero", zero);
-  const auto overlaps = said.take(of + "overlap_comm");
-  if (overlaps) settings.strategy.set("overlap_gradients", *overlaps == "true");
-  if (const auto elements = number(said, of + "reduce_bucket_size"))
+  if (said.has(of + "overlap_comm"))
+    settings.strategy.set("overlap_gradients", said.flag(of + "overlap_comm"));
+  if (const auto elements = said.number(of + "reduce_bucket_size"))
     settings.strategy.set("bucket", fmt::format("{} MB", 2.0 * *elements / 1e6));
-  const std::map<std::string, std::string> places = {{"cpu", "memory"}, {"nvme", "drives"}};
-  const std::string optimizer = device(said, "offload_optimizer");
-  const std::string parameters = device(said, "offload_param");
-  if (!places.contains(optimizer) && !places.contains(parameters)) return;
-  if (!places.contains(optimizer)) {
+  const std::string optimizer = place(said, "offload_optimizer", settings);
+  const std::string parameters = place(said, "offload_param", settings);
+  if (optimizer.empty() && parameters.empty()) return;
+  if (optimizer.empty()) {
     settings.left_out.push_back({of + "offload_param", "parameters go only with the optimizer"});
     return;
   }
-  Json offload = Json::object().set("optimizer", places.at(optimizer));
-  if (places.contains(parameters)) offload.set("parameters", places.at(parameters));
+  Json offload = Json::object().set("optimizer", optimizer);
+  if (!parameters.empty()) offload.set("parameters", parameters);
   settings.strategy.set("offload", offload);
 }
 
 Settings read(const std::string& text, const std::string& file) {
-  Said said = Said::json(text, file);
   Settings settings;
+  Said said = without_auto(Said::json(text, file), settings);
   read_batch(said, settings);
   read_zero(said, settings);
-  const bool bf16 = said.take("bf16.enabled").value_or("false") == "true";
-  const bool fp16 = said.take("fp16.enabled").value_or("false") == "true";
+  const bool bf16 = enabled(said, "bf16"), fp16 = enabled(said, "fp16");
+  if (bf16 && fp16) throw InputError("", "/fp16/enabled", "fp16 or bf16, not both", "both");
   // Without ZeRO gradients of bf16 are added up in fp32 (get_data_types of runtime/engine.py).
   const int stage = said.number("zero_optimization.stage", 0).value_or(0);
   const std::string sums =
       said.take("data_types.grad_accum_dtype").value_or(stage == 0 ? "fp32" : "bf16");
   if (bf16) settings.training.set("precision", sums == "fp32" ? "bf16-fp32-gradients" : "bf16");
-  if (fp16 && !bf16) settings.training.set("precision", "fp16");
-  if (const auto type = said.take("optimizer.type")) {
-    const std::map<std::string, std::string> ours = {
-        {"Adam", "adam"}, {"AdamW", "adamw"}, {"FusedAdam", "adam"}, {"SGD", "sgd"}};
-    if (ours.contains(*type))
-      settings.training.set("optimizer", ours.at(*type));
-    else
-      settings.left_out.push_back({"optimizer.type: " + *type, "not known here"});
-  }
+  if (fp16) settings.training.set("precision", "fp16");
+  const std::map<std::string, std::string> optimizers = {
+      {"Adam", "adam"}, {"AdamW", "adamw"}, {"FusedAdam", "adam"}, {"SGD", "sgd"}};
+  if (const auto type = known_value(said, "optimizer.type", optimizers, "Adam stands in", settings))
+    settings.training.set("optimizer", *type);
   settings.stacks = {"megatron-deepspeed-fp16", "megatron-deepspeed-bf16"};
   sort_left(said, no_matter, missing, settings);
   return settings;
@@ -130,7 +137,8 @@ Settings read(const std::string& text, const std::string& file) {
 
 bool is_deepspeed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || text[first] != '{') return false;  // a script may write one
+  if (first == std::string::npos || text[first] != '{')
+    return false;  // a script may hold a configuration
   return text.find("\"zero_optimization\"") != std::string::npos ||
          text.find("\"train_micro_batch_size_per_gpu\"") != std::string::npos ||
          text.find("\"train_batch_size\"") != std::string::npos;

@@ -5,6 +5,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "base/nearest.hpp"
 #include "imports/format.hpp"
 #include "imports/said.hpp"
 #include "imports/sort.hpp"
@@ -299,6 +300,20 @@ const std::map<std::string, Names> models = [] {
                                       {"gpt_oss", {"gpt", oss, &read_gpt_oss}}};
 }();
 
+/// A model without these sizes is none, whatever defaults its class has in transformers.
+void check_sizes(const Said& said, const std::string& file,
+                 const std::map<std::string, std::string>& keys) {
+  constexpr std::string_view needed[] = {"layers", "hidden", "heads"};
+  for (const auto& [theirs, ours] : keys) {
+    if (std::ranges::count(needed, ours) == 0 || said.has(theirs)) continue;
+    std::string found = "nothing";
+    for (const Said::Value& one : said.left()) {
+      if (is_written_for(one.name, theirs)) found = one.name;
+    }
+    throw InputError(file, "/" + theirs, "a whole number", found);
+  }
+}
+
 Settings read(const std::string& text, const std::string& file) {
   Said said = Said::json(text, file);
   const std::string type = said.take("model_type").value_or("");
@@ -311,6 +326,7 @@ Settings read(const std::string& text, const std::string& file) {
   const Names& names = known->second;
   Settings settings;
   settings.model.set("family", names.family);
+  check_sizes(said, file, names.keys);
   for (const auto& [theirs, ours] : names.keys) {
     if (const auto value = said.number(theirs, 0); value && *value > 0)
       settings.model.set(ours, *value);

@@ -14,6 +14,7 @@
 #include "base/input_error.hpp"
 #include "base/nearest.hpp"
 #include "imports/format.hpp"
+#include "imports/known.hpp"
 #include "imports/megatron_model.hpp"
 #include "imports/said.hpp"
 #include "imports/sort.hpp"
@@ -116,6 +117,13 @@ const std::map<std::string, std::string> narrow_precisions = {{"delayed", "fp8"}
                                                               {"blockwise", "fp8-blocks"},
                                                               {"mxfp8", "mxfp8"}};
 
+/// What `--recompute-granularity` asks for.
+const std::map<std::string, std::string> granularities = {
+    {"full", "full"}, {"selective", "selective"}, {"none", ""}};
+
+/// Which `--recompute-method` runs so many layers of each stage again.
+const std::map<std::string, bool> block_methods = {{"block", true}, {"uniform", false}};
+
 /// Does any argument say the size of the network?
 bool says_network(const Said& words) {
   return (words.has("num-layers") || words.has("encoder-num-layers")) && words.has("hidden-size");
@@ -136,30 +144,22 @@ void check_network(const Said& words) {
 std::string narrow_precision(Said& words, Settings& settings) {
   const auto fp8 = words.take("fp8-format");
   const auto fp4 = words.take("fp4-format");
-  const std::string recipe = words.take("fp8-recipe").value_or("delayed");
   if (fp4) return "nvfp4";
   if (!fp8) return "";
-  const auto known = narrow_precisions.find(recipe);
-  if (known != narrow_precisions.end()) return known->second;
-  settings.left_out.push_back(
-      {words.as_written("fp8-recipe " + recipe), "delayed scaling stands in"});
-  return "fp8";
+  return known_value(words, "fp8-recipe", narrow_precisions, "delayed scaling stands in", settings)
+      .value_or("fp8");
 }
 
 /// Sets the stage of ZeRO that `--data-parallel-sharding-strategy` of Megatron's own FSDP means.
 /// Returns whether there is one.
 bool set_sharding(Said& words, Settings& settings) {
   const std::map<std::string, int> stages = {
-      {"optim", 1}, {"optim_grads", 2}, {"optim_grads_params", 3}};
-  const auto what = words.take("data-parallel-sharding-strategy");
-  if (!what || *what == "no_shard") return false;
-  const auto stage = stages.find(*what);
-  if (stage != stages.end())
-    settings.strategy.set("zero", stage->second);
-  else
-    settings.left_out.push_back(
-        {words.as_written("data-parallel-sharding-strategy " + *what), "not known here"});
-  return stage != stages.end();
+      {"no_shard", 0}, {"optim", 1}, {"optim_grads", 2}, {"optim_grads_params", 3}};
+  const int stage =
+      known_value(words, "data-parallel-sharding-strategy", stages, "nothing is divided", settings)
+          .value_or(0);
+  if (stage > 0) settings.strategy.set("zero", stage);
+  return stage > 0;
 }
 
 /// Settings of a recomputation that is not asked for do not matter.
@@ -213,6 +213,7 @@ class Megatron {
   void read_precision() {
     const bool bf16 = words_.flag("bf16"), fp16 = words_.flag("fp16");
     const bool fp32 = words_.flag("fp32");
+    if (bf16 && fp16) throw InputError("", "/fp16", "fp16 or bf16, not both", "both");
     const bool sums = words_.flag("accumulate-allreduce-grads-in-fp32");
     const bool short_sums = words_.flag("grad-reduce-in-bf16");
     const std::string narrow = narrow_precision(words_, settings_);
@@ -252,7 +253,7 @@ class Megatron {
                     "exchange heads: keys and values pass around one ring"
               : by_layer ? "all layers exchange in one way here: keys and values pass "
                            "around a ring"
-                         : "one of p2p, all_gather, a2a, a2a+p2p is known");
+                         : "known are p2p, all_gather, a2a, a2a+p2p: p2p stands in");
     return 1;
   }
 
@@ -331,20 +332,18 @@ class Megatron {
   void read_recomputation() {
     const bool selective = words_.flag("recompute-activations");
     const std::string granularity =
-        words_.take("recompute-granularity").value_or(selective ? "selective" : "");
+        known_value(words_, "recompute-granularity", granularities, "nothing runs again", settings_)
+            .value_or(selective ? "selective" : "");
     if (granularity == "selective") return read_modules();
     if (granularity == "full") return read_full_recomputation();
-    if (!granularity.empty() && granularity != "none")
-      leave_out("recompute-granularity " + granularity, "full, selective or none is known");
     skip_recomputation(words_, settings_);
   }
 
   void read_full_recomputation() {
-    const std::string method = words_.take("recompute-method").value_or("uniform");
+    const auto block =
+        known_value(words_, "recompute-method", block_methods, "uniform stands in", settings_);
     const int layers = words_.number("recompute-num-layers").value_or(1);
-    if (method != "block" && method != "uniform")
-      leave_out("recompute-method " + method, "block or uniform is known, uniform stands in");
-    if (method == "block") {
+    if (block.value_or(false)) {
       settings_.strategy.set("recompute",
                              Json::object().set("layers", layers).set("method", "block"));
     } else if (layers > 1) {

@@ -12,6 +12,7 @@
 #include "base/pattern.hpp"
 #include "imports/documents.hpp"
 #include "imports/format.hpp"
+#include "imports/known.hpp"
 #include "imports/megatron.hpp"
 #include "imports/said.hpp"
 #include "imports/sort.hpp"
@@ -190,13 +191,19 @@ constexpr Recipe recipes[] = {{"bf16", "bf16", ""},
                               {"fp16_with_mxfp8", "fp16", "mxfp8"},
                               {"bf16_with_nvfp4", "bf16", "nvfp4"}};
 
-/// A recipe that is not known becomes an argument that nothing reads, so that it is told.
-void read_precision(std::string name, const std::string& text, Said& arguments) {
+/// A recipe that is not known is told, and products stay in bf16.
+void read_precision(std::string name, const std::string& text, Said& arguments,
+                    std::vector<Note>& unknown) {
   std::ranges::replace(name, '-', '_');
   for (const std::string_view end : {"_mixed", "_true"})
     if (name.ends_with(end)) name.resize(name.size() - end.size());
   const auto* const recipe = std::ranges::find(recipes, name, &Recipe::name);
-  if (recipe == std::end(recipes)) return arguments.add("mixed-precision", {name}, text);
+  if (recipe == std::end(recipes)) {
+    std::vector<std::string> known;
+    for (const Recipe& one : recipes) known.emplace_back(one.name);
+    unknown.push_back(unknown_value(text, name, known, "bf16 stands in"));
+    return arguments.add("bf16", {}, text);
+  }
   arguments.add(std::string(recipe->type), {}, text);
   if (recipe->scaling == "nvfp4") return arguments.add("fp4-format", {"e2m1"}, text);
   if (recipe->scaling.empty()) return;
@@ -209,10 +216,12 @@ class Translator {
  public:
   Translator(Said& said, Said& arguments) : said_(said), arguments_(arguments) {}
 
-  void read() {
+  /// Returns what is not known.
+  std::vector<Note> read() {
+    std::vector<Note> unknown;
     for (const char* name : {"trainer.precision", "mixed_precision"})
       if (const auto recipe = said_.take(name))
-        read_precision(*recipe, written(name, *recipe), arguments_);
+        read_precision(*recipe, written(name, *recipe), arguments_, unknown);
     read_activation();
     read_optimizer();
     if (const auto norm = said_.take("model.normalization"))
@@ -234,6 +243,7 @@ class Translator {
     std::vector<Said::Value> left = said_.left();
     std::stable_partition(left.begin(), left.end(), std::not_fn(of_precision));
     for (const Said::Value& one : left) translate(one);
+    return unknown;
   }
 
  private:
@@ -365,8 +375,9 @@ Settings read(const std::string& text, const std::string& file) {
   Said said =
       is_command(text) ? command_settings(text) : Said::json(json_of_yaml(text, file), file);
   Said arguments;
-  Translator(said, arguments).read();
+  const std::vector<Note> unknown = Translator(said, arguments).read();
   Settings settings = read_megatron("gpt", std::move(arguments));
+  settings.left_out.insert(settings.left_out.end(), unknown.begin(), unknown.end());
   skip_defaults(said, settings);
   tell_packing(said, settings);
   sort_left(said, no_matter, missing, settings);

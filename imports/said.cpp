@@ -11,6 +11,7 @@
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "base/nearest.hpp"
 
 namespace stratagem::imports {
 namespace {
@@ -154,7 +155,10 @@ Said Said::json(const std::string& text, const std::string& file) {
 
 std::optional<std::string> Said::take(const std::string& name) {
   const auto found = values_.find(name);
-  if (found == values_.end()) return std::nullopt;
+  if (found == values_.end()) {
+    absent_.insert(name);
+    return std::nullopt;
+  }
   read_.insert(name);
   return found->second.empty() ? "" : found->second.front();
 }
@@ -165,7 +169,10 @@ std::vector<std::string> Said::take_all(const std::string& name) {
 
 bool Said::flag(const std::string& name) {
   const std::optional<std::string> value = take(name);
-  return value && *value != "false";
+  if (!value || *value == "false" || *value == "False") return false;
+  if (!texts_.at(name).starts_with("--") && !value->empty() && *value != "true" && *value != "True")
+    throw InputError("", "/" + name, "true or false", *value);
+  return true;
 }
 
 void Said::copy(const std::string& name, Json& object, const std::string& key) {
@@ -202,6 +209,16 @@ std::string Said::as_written(const std::string& argument) const {
   const auto known = texts_.find(argument.substr(0, argument.find(' ')));
   const bool other = known != texts_.end() && !known->second.starts_with("--");
   return other ? known->second : "--" + argument;
+}
+
+std::string Said::slip_of(const Value& value) const {
+  for (std::string name : absent_) {
+    if (!is_written_for(value.name, name)) continue;
+    if (value.text.starts_with("--")) return "--" + name;
+    std::ranges::replace(name, '-', '_');
+    return name;
+  }
+  return "";
 }
 
 std::vector<Said::Value> Said::left() const {

@@ -34,7 +34,8 @@ class Said {
   std::optional<std::string> take(const std::string& name);
   /// All words of a value; none if it is not there.
   std::vector<std::string> take_all(const std::string& name);
-  /// Is it there, and not "false"?
+  /// Is it there, and not "false"? Throws InputError for another value of a document than true or
+  /// false; on a command line what stands behind a flag is not its value.
   bool flag(const std::string& name);
   /// Throws InputError if it is there and no whole number of at least `least`.
   std::optional<int> number(const std::string& name, int least = 1);
@@ -52,6 +53,9 @@ class Said {
   };
   /// What was not read, in order.
   [[nodiscard]] std::vector<Value> left() const;
+  /// The name, as the file would write it, that was asked for, is not there, and is a letter or two
+  /// off; "" if there is none.
+  [[nodiscard]] std::string slip_of(const Value& value) const;
 
  private:
   [[nodiscard]] std::string without_value(const std::string& name) const;
@@ -61,6 +65,7 @@ class Said {
   std::map<std::string, std::string> texts_;
   std::vector<std::string> order_;
   std::set<std::string> read_;
+  std::set<std::string> absent_;  ///< asked for, and not there
 };
 
 }  // namespace stratagem::imports

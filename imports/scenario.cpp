@@ -197,7 +197,7 @@ Imported scenario_of(const Settings& settings, const std::vector<study::KeyValue
     result.settings.assumed.push_back(
         {"stack " + stack,
          settings.stacks.empty()
-             ? "nothing says which framework; without what one costs, times are too short"
+             ? "nothing says which framework; this one counts none, so times are too short"
              : "its facts hold for " + precision});
   }
   // What was set is not assumed, whatever the files say.

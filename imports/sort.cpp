@@ -17,8 +17,11 @@ void sort_left(const Said& said, std::span<const std::string_view> no_matter,
       continue;
     }
     const auto known = std::ranges::find_if(missing, fits, &Missing::pattern);
-    const bool unknown = known == missing.end();
-    settings.left_out.push_back({one.text, unknown ? "not known here" : std::string(known->why)});
+    const std::string meant = known == missing.end() ? said.slip_of(one) : "";
+    settings.left_out.push_back({one.text, known != missing.end() ? std::string(known->why)
+                                           : meant.empty()
+                                               ? "not known here"
+                                               : "not known here; did you mean " + meant + "?"});
   }
 }
 

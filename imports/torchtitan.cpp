@@ -9,6 +9,7 @@
 #include "imports/documents.hpp"
 #include "imports/experts.hpp"
 #include "imports/format.hpp"
+#include "imports/known.hpp"
 #include "imports/said.hpp"
 #include "imports/sort.hpp"
 #include "model/zoo/presets.hpp"
@@ -113,6 +114,11 @@ class Torchtitan {
   std::string word(const std::string& name, const std::string& otherwise) {
     return said_.take(name).value_or(otherwise);
   }
+  std::string type(const std::string& name, const std::string& otherwise) {
+    const std::map<std::string, std::string> types = {{"float32", "float32"},
+                                                      {"bfloat16", "bfloat16"}};
+    return known_value(said_, name, types, otherwise + " stands in", settings_).value_or(otherwise);
+  }
   int degree(const std::string& name) { return said_.number("parallelism." + name).value_or(1); }
 
   void read_model() {
@@ -215,9 +221,9 @@ class Torchtitan {
 
   /// FSDP keeps shards in fp32, gathers copies in bf16 and reduces gradients in fp32.
   void read_precision() {
-    const std::string held = word("training.dtype", "float32");
-    const std::string computed = word("training.mixed_precision_param", "bfloat16");
-    const std::string reduced = word("training.mixed_precision_reduce", "float32");
+    const std::string held = type("training.dtype", "float32");
+    const std::string computed = type("training.mixed_precision_param", "bfloat16");
+    const std::string reduced = type("training.mixed_precision_reduce", "float32");
     const std::string converters = word("model.converters", "[]");
     const bool fp8 = converters.find("float8") != std::string::npos;
     const bool mx = converters.find("mx") != std::string::npos;
@@ -234,12 +240,10 @@ class Torchtitan {
       leave_out(
           "training.dtype: float32",
           "shards of weights are held in bf16 beside those in fp32: 2 bytes more a parameter");
-    const std::map<std::string, std::string> ours = {{"Adam", "adam"}, {"AdamW", "adamw"}};
-    const std::string optimizer = word("optimizer.name", "AdamW");
-    if (ours.contains(optimizer))
-      settings_.training.set("optimizer", ours.at(optimizer));
-    else
-      leave_out("optimizer.name: " + optimizer, "not known here");
+    const std::map<std::string, std::string> optimizers = {{"Adam", "adam"}, {"AdamW", "adamw"}};
+    settings_.training.set(
+        "optimizer", known_value(said_, "optimizer.name", optimizers, "AdamW stands in", settings_)
+                         .value_or("adamw"));
   }
 
   /// Embedding and head count as so many layers of the first and the last stage.
@@ -291,7 +295,9 @@ class Torchtitan {
     if (mode == "full" || (mode == "selective" && option == "1"))
       settings_.strategy.set("recompute", "full");
     else if (mode != "selective" && mode != "memory_budget")
-      leave_out("activation_checkpoint.mode: " + mode, "none, full or selective is known");
+      settings_.left_out.push_back(unknown_value("activation_checkpoint.mode: " + mode, mode,
+                                                 {"none", "full", "selective"},
+                                                 "nothing runs again"));
     else if (mode == "memory_budget" || option == "op")
       leave_out(named, "no key says which results of single operators are kept: all are");
     else if (layers_ == 0)

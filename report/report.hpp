@@ -15,7 +15,8 @@ namespace stratagem::report {
 /// weakest constants used.
 std::string table(const study::Scenario& scenario, const std::vector<study::Result>& results);
 
-/// What was measured beside what is predicted, with sources, as a Markdown table.
+/// What was measured beside what is predicted, with sources, as a Markdown table; "" where nothing
+/// was.
 std::string accuracy(const std::vector<study::Result>& results);
 
 /// {schema, scenario, question, runs: [...]}; the same bytes for the same results. Its schema:

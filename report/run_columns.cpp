@@ -98,6 +98,18 @@ std::string gpus(const Result& result) {
   return result.outcome.gpus == 0 ? "" : std::to_string(result.outcome.gpus);
 }
 
+/// What the program remarks of the runs, each once, a line each.
+std::string remarks(const std::vector<Result>& results) {
+  std::vector<std::string> all;
+  for (const Result& result : results) {
+    for (const std::string& one : result.run->compared.remarks)
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  }
+  std::string text;
+  for (const std::string& one : all) text += wrapped("Assumed: " + one, 2);
+  return text;
+}
+
 }  // namespace
 
 const std::vector<RunColumn>& run_columns() {
@@ -121,22 +133,6 @@ const std::vector<RunColumn>& run_columns() {
       {"cost", "cost/Gtoken", &cost, &number}};
   return all;
 }
-
-namespace {
-
-/// What the program remarks of the runs, each once, a line each.
-std::string remarks(const std::vector<Result>& results) {
-  std::vector<std::string> all;
-  for (const Result& result : results) {
-    for (const std::string& one : result.run->compared.remarks)
-      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
-  }
-  std::string text;
-  for (const std::string& one : all) text += wrapped("Assumed: " + one, 2);
-  return text;
-}
-
-}  // namespace
 
 std::string table_of(const std::vector<Result>& results,
                      const std::vector<const RunColumn*>& columns) {

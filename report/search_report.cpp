@@ -119,7 +119,7 @@ std::string counts(const Space& space, const Swept& swept) {
   for (const auto& [alike, some] : swept.refused) refused += some.combinations;
   std::string text = fmt::format(
       "{} combinations, of which\n{:>8} are left out: they vary a key that is of no use there\n"
-      "{:>8} are no plans\n",
+      "{:>8} are no plans, for such reasons:\n",
       swept.combinations, swept.left_out, refused);
   for (const search::Refused& some : by_number(swept))
     text += wrapped(fmt::format("{:>14}  {}", some.combinations, some.reason), 16);

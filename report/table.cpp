@@ -106,7 +106,11 @@ std::string label(const Figure& figure) {
 /// With what a run would fit that does not, where that was asked.
 std::string remedies(const Result& result) {
   if (!result.remedies) return "";
-  if (result.remedies->empty()) return "  no change of up to three settings makes it fit\n";
+  if (result.remedies->empty())
+    return wrapped(
+        "  nothing that was tried makes it fit: smaller micro-batches, recomputation, ZeRO, other "
+        "ranks, schedules, places on the host, and up to three of them together",
+        4);
   std::size_t width = 0;
   for (const study::Remedy& remedy : *result.remedies)
     width = std::max(width, remedy.change.size());

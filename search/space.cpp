@@ -96,9 +96,8 @@ void check_values(const Option<strategies::Options>& option, const JsonReader& l
 JsonReader defaults_of(const JsonReader& scenario, const std::vector<study::KeyValues>& changes) {
   if (!scenario.has("search"))
     scenario.fail(
-        "the key \"search\": {} beside \"defaults\", which have what a run has, but of the "
-        "strategy "
-        "only what is not to be sought",
+        "the key \"search\": {}, and \"defaults\" with all that a run has but the part of "
+        "its strategy that is sought",
         "no \"search\"");
   const JsonReader defaults = scenario.at("defaults");
   return changes.empty() ? defaults
@@ -285,7 +284,7 @@ bool Space::leaves_out(std::size_t number) const {
     for (const strategies::Strategy& strategy : strategies::all()) {
       for (const Option<strategies::Options>& option : strategy.options) {
         const bool same = option.key == dimensions_[i].key;
-        if (same && option.varies != nullptr && !option.varies(all)) return true;
+        if (same && option.acts != nullptr && !option.acts(all)) return true;
       }
     }
   }

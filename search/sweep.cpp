@@ -129,7 +129,6 @@ class Sweep {
   void refuse(const std::string& reason) {
     Refused& alike = result_.refused[without_numbers(reason)];
     if (++alike.combinations == 1) alike.reason = reason;
-    if (alike.reason != reason) alike.reason = without_numbers(reason);
   }
 
   void does_not_fit(std::size_t number, const std::optional<Json>& settings, Bytes lacks,

@@ -38,7 +38,7 @@ struct Answer {
 
 /// Combinations that are refused for alike reasons.
 struct Refused {
-  std::string reason;  ///< where they differ in numbers, with N for each
+  std::string reason;  ///< of the first; the others differ in numbers only
   std::size_t combinations = 0;
 };
 

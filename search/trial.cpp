@@ -18,9 +18,10 @@ namespace {
 
 using Status = study::Outcome::Status;
 
-/// The key, and what was expected there.
+/// The key, what was expected there, and what was found.
 std::string reason(const InputError& error) {
-  return error.path.substr(error.path.rfind('/') + 1) + ": " + error.expected;
+  return error.path.substr(error.path.rfind('/') + 1) + ": " + error.expected +
+         (error.found.empty() ? "" : ", found " + error.found);
 }
 
 /// Does a step of a plan. What is wrong with it there is why it is none.

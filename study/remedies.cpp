@@ -48,6 +48,9 @@ void add_for_data_ranks(std::vector<Change>& changes, const strategies::Options&
     const Setting fewer = strategy("data", options.data / factor);
     changes.push_back({strategy("tensor", options.tensor * factor), fewer});
     changes.push_back({strategy("pipeline", options.pipeline * factor), fewer});
+    changes.push_back({strategy("context", options.context * factor), fewer});
+    if (const int ranks = options.expert * factor; options.data % ranks == 0)
+      changes.push_back({strategy("expert", ranks)});
   }
 }
 
@@ -81,7 +84,14 @@ void add_for_host(std::vector<Change>& changes, const Run& run) {
   changes.push_back(offload);
 }
 
-/// What waits there already may go on to the drives.
+/// What waits there already may come back, where the host's memory is what lacks.
+void add_from_host(std::vector<Change>& changes, const strategies::Options& options) {
+  if (options.offload.optimizer != strategies::HostPlace::none)
+    changes.push_back({strategy("offload", "none")});
+  if (options.swap.layers > 0) changes.push_back({strategy("swap", 0)});
+}
+
+/// Or it may go on to the drives.
 void add_for_drives(std::vector<Change>& changes, const Run& run) {
   using Place = strategies::HostPlace;
   const strategies::OffloadOptions& now = run.options.offload;
@@ -112,6 +122,7 @@ std::vector<Change> single_changes(const Run& run) {
   add_for_data_ranks(changes, run.options);
   add_for_layers(changes, run.options);
   add_for_host(changes, run);
+  add_from_host(changes, run.options);
   add_for_drives(changes, run);
   add_schedules(changes, run);
   return changes;

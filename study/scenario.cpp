@@ -46,12 +46,16 @@ std::vector<std::string> names(const Table& table) {
 
 /// The sizes of a batch must fit each other: global = data ranks * micro-batch * micro-batches.
 void read_batch(Run& run, const JsonReader& training) {
-  run.batch.global = read_count(training.at("global_batch"));
+  const JsonReader global = training.at("global_batch");
+  if (global.is_number() && global.number() > 1e6)
+    global.fail("samples, not tokens: a whole number from 1 to 1000000");
+  run.batch.global = read_count(global);
   run.batch.micro = read_count(training.at("micro_batch"));
   const std::int64_t per_step = std::int64_t{run.batch.micro} * run.batch.ranks;
   if (run.batch.global % per_step != 0) {
     training.at("global_batch")
-        .fail("a multiple of micro_batch x data = " + std::to_string(per_step));
+        .fail(std::string("a multiple of micro_batch x ") +
+              (run.plan ? "the plan's data ranks" : "data") + " = " + std::to_string(per_step));
   }
   constexpr std::int64_t most = 4096;
   if (run.batch.global / per_step > most) {

@@ -19,11 +19,13 @@ const model::Operator& causal_softmax(const strategies::Plan& plan) {
   };
   const auto found = of_kind(model::OpKind::masked_softmax);
   if (found == graph.operators.end() ||
-      of_kind(model::OpKind::scaled_softmax) != graph.operators.end())
-    throw InputError(
-        "", plan.said.slices,
-        "a model with causal attention that keeps its scores (\"attention\": \"unfused\")",
-        graph.name);
+      of_kind(model::OpKind::scaled_softmax) != graph.operators.end()) {
+    const bool fused = of_kind(model::OpKind::fused_attention) != graph.operators.end();
+    throw InputError("", plan.said.slices,
+                     std::string("a model with causal attention that keeps its scores") +
+                         (fused ? " (\"attention\": \"unfused\")" : ""),
+                     graph.name);
+  }
   return *found;
 }
 

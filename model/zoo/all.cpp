@@ -26,13 +26,15 @@ std::vector<std::string> read_patterns(const JsonReader& list, const Graph& grap
   std::vector<std::string> patterns;
   for (const JsonReader& entry : list.elements()) {
     patterns.push_back(entry.text());
-    bool any = false;
+    std::vector<std::string> names;
     for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
       const Tensor& tensor = graph.tensors[id];
-      any = any || (tensor.role == Role::parameter && matches(tensor.name, patterns.back()) &&
-                    taken(static_cast<TensorId>(id)));
+      if (tensor.role == Role::parameter && taken(static_cast<TensorId>(id)))
+        names.push_back(tensor.name);
     }
-    if (!any) entry.fail(what);
+    const auto fits = [&](const std::string& name) { return matches(name, patterns.back()); };
+    if (std::ranges::none_of(names, fits))
+      entry.fail(what + fitting_patterns(patterns.back(), names));
   }
   return patterns;
 }

@@ -63,9 +63,17 @@ Cell parse_cell(const std::string& text, const Extent& extent, const std::string
                                            extent.repeats};
   if (pattern.coordinates.size() == 2 && extent.slices > 1)
     throw InputError("", path, "a stage, a micro-batch and a slice", "\"" + text + "\"");
+  const std::vector<std::string> names = {"S", "M", "K", "R"};
   std::vector<int> at(3, 0);
   for (std::size_t i = 0; i < pattern.coordinates.size(); ++i) {
-    pattern.coordinates[i].bind({"S", "M", "K", "R"});
+    const auto known = [&](const std::string& name) { return std::ranges::count(names, name) > 0; };
+    if (!std::ranges::all_of(pattern.coordinates[i].names(), known)) {
+      throw InputError("", path,
+                       "numbers in the cells of a chain, or a rule, which is a list of two cells: "
+                       "[\"F(i, m)\", \"F(i, m+1)\"]",
+                       "\"" + text + "\"");
+    }
+    pattern.coordinates[i].bind(names);
     const std::int64_t value = pattern.coordinates[i].evaluate(sizes);
     if (value < 0 || value >= sizes[i]) {
       constexpr const char* what[] = {"stage", "micro-batch", "slice"};

@@ -81,11 +81,22 @@ class Parser {
 
   Parsed parse() {
     binary(1);
-    if (!at_end()) fail("an operator or the end");
+    if (!at_end()) fail(here_meant() + "an operator or the end");
     return std::move(parsed_);
   }
 
  private:
+  /// `"==", ` where another language's word for it stands here.
+  std::string here_meant() {
+    constexpr std::pair<std::string_view, const char*> words[] = {
+        {"=", "=="}, {"and", "&&"}, {"or", "||"}, {"<>", "!="}};
+    here();
+    const std::string_view rest = std::string_view(text_).substr(position_);
+    for (const auto& [written, ours] : words) {
+      if (rest.starts_with(written)) return std::string("\"") + ours + "\", ";
+    }
+    return "";
+  }
   /// Operators of at least this precedence, and all that stands between them.
   void binary(int least) {
     unary();

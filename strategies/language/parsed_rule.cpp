@@ -84,13 +84,15 @@ ParsedRule parse_rule(const OrderRule& rule) {
   for (const std::string& name : variables(parsed, lets)) parsed.names.push_back(name);
   parsed.first_let = static_cast<int>(parsed.names.size());
   for (const auto& [name, text] : rule.let) {
-    parsed.let.emplace_back(text, rule.path).bind(parsed.names);  // knows the let-names before it
+    parsed.let.emplace_back(text, rule.path + "/let/" + name)
+        .bind(parsed.names);  // knows the let-names before it
     parsed.names.push_back(name);
   }
   for (CellPattern* pattern : {&parsed.before, &parsed.after}) {
     for (Expression& coordinate : pattern->coordinates) coordinate.bind(parsed.names);
   }
-  if (!rule.where.empty()) parsed.where.emplace(rule.where, rule.path).bind(parsed.names);
+  if (!rule.where.empty())
+    parsed.where.emplace(rule.where, rule.path + "/where").bind(parsed.names);
   check_let_used(parsed);
   return parsed;
 }

@@ -62,13 +62,19 @@ std::vector<int> segments_of_stage(const std::string& argument, const SelectorSc
 }
 
 /// The selector with each part that does not fit `name` replaced by the name's part: of
-/// "layers.*.mlp.fc3" and "layers.0.mlp.fc1" it makes "layers.*.mlp.fc1".
+/// "layers.*.mlp.fc3" and "layers.0.mlp.fc1" it makes "layers.*.mlp.fc1"; of "layer.*", which is
+/// shorter, "layers.**".
 std::string adapted(const std::vector<std::string>& selector, const std::string& name,
                     const std::string& path) {
   std::vector<std::string> parts = split_outside_brackets(name, '.');
   // Behind a ** the parts of both no longer stand side by side.
   const auto end = std::ranges::find(selector, "**") - selector.begin();
   const bool open_ended = end < static_cast<std::ptrdiff_t>(selector.size());
+  if (!open_ended && selector.size() > 1 && parts.size() > selector.size()) {
+    parts.resize(selector.size());
+    parts.back() = "**";
+    return fmt::format("{}", fmt::join(parts, "."));
+  }
   if (!open_ended && parts.size() != selector.size()) return name;
   if (open_ended && static_cast<std::ptrdiff_t>(parts.size()) < end) return name;
   for (std::ptrdiff_t i = 0; i < end; ++i) {

@@ -63,7 +63,7 @@ Strategy data_parallel() {
                "reduce gradients during the last backward pass, on a stream of their own; without "
                "`bucket` there is one reduction, at its end, and nothing to overlap with",
                "false; with `zero` 2 and 3 and with `offload` true"}
-               .worth({}, [](const Options& o) { return o.gradients.bucket.has_value(); }),
+               .acting([](const Options& o) { return o.gradients.bucket.has_value(); }),
            {"bucket", within(gradients, &G::bucket), size(),
             "size of the pieces in which gradients are reduced",
             "one for all; with `zero` 2 and 3 and with `offload` 1 GB"},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/input_error.hpp"
+#include "base/pattern.hpp"
 #include "strategies/parallel/all.hpp"
 #include "strategies/parallel/named_dimensions.hpp"
 
@@ -19,7 +20,14 @@ void check_names(Plan& plan, const Options& options) {
         ops, [&](model::OpId op) { return applies(entry, graph.operators[op]); });
     if (any) continue;
     const std::string divides = entry.second.empty() ? "" : " that can divide " + entry.second;
-    throw InputError("", "", "a pattern of operators' names" + divides, entry.first);
+    std::vector<std::string> names;
+    for (const model::OpId op : ops) {
+      const model::Operator& one = graph.operators[op];
+      if (applies({"*", entry.second}, one)) names.push_back(one.name);
+    }
+    throw InputError(
+        "", "", "a pattern of operators' names" + divides + fitting_patterns(entry.first, names),
+        entry.first);
   }
 }
 

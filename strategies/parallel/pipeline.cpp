@@ -229,7 +229,7 @@ Strategy pipeline() {
                .worth({1, 2, 4, 8, 16, 32, 64}),
            Named{"layers_per_stage", of_stages(&S::layers), list_of<int>(whole(0)),
                  "layers of every stage in order", "equally many"}
-               .worth({}, &has_stages),
+               .acting(&has_stages),
            {"replicas_per_stage", of_stages(&S::replicas), list_of<int>(whole(1)),
             "PipeDream's replicated stages: how often each stands on ranks of its own, to which "
             "micro-batches are dealt in turn (with " +
@@ -241,10 +241,10 @@ Strategy pipeline() {
             "in order"},
            Named{"embedding", of_stages(&S::embedding), end_of_model("first"),
                  "where the model's embeddings stand: in the first" + apart, "first"}
-               .worth({}, &has_stages),
+               .acting(&has_stages),
            Named{"head", of_stages(&S::head), end_of_model("last"),
                  "where the model's last segment stands: in the last" + apart, "last"}
-               .worth({}, &has_stages),
+               .acting(&has_stages),
            {"ranks_per_device", of_stages(&S::ranks_per_device), whole(1),
             "consecutive pipeline ranks that share the time and memory of one GPU"}},
           &assign_stages,

@@ -2,13 +2,12 @@
 // be kept.
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/input_error.hpp"
-#include "base/nearest.hpp"
+#include "base/pattern.hpp"
 #include "model/attention_core.hpp"
 #include "strategies/parallel/all.hpp"
 
@@ -48,47 +47,22 @@ void recompute_cores(Plan& plan, const std::vector<int>& layers) {
   }
 }
 
-/// "layers.0.mlp.fc1" as somebody would write it for all layers: "layers.*.mlp.fc1".
-std::string for_all_layers(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    if (c < '0' || c > '9' || (!text.empty() && text.back() != '.' && text.back() != '*')) {
-      text += c;
-    } else if (text.empty() || text.back() != '*') {
-      text += '*';
-    }
-  }
-  return text;
-}
-
-/// The pattern that a misspelt one most resembles.
-std::string nearest_operator(const Plan& plan, const std::string& pattern) {
-  std::set<std::string> words;
-  for (const model::OpId op : plan.operators()) {
-    const std::string& name = plan.graph().operators[op].name;
-    const std::string all = for_all_layers(name);
-    words.insert({name, all});
-    for (std::size_t dot = all.find('.'); dot != std::string::npos; dot = all.find('.', dot + 1))
-      words.insert(all.substr(0, dot + 1) + "*");
-  }
-  return did_you_mean(pattern, {words.begin(), words.end()});
-}
-
 /// What a pattern names, as a group of every segment.
 void recompute_named(Plan& plan, const std::string& pattern, bool drops_results) {
   bool any = false;
+  std::vector<std::string> names;
   for (const model::Segment& segment : plan.graph().segments) {
     std::vector<model::OpId> group;
     for (const model::OpId op : segment.forward) {
-      if (matches(plan.graph().operators[op].name, pattern)) group.push_back(op);
+      names.push_back(plan.graph().operators[op].name);
+      if (matches(names.back(), pattern)) group.push_back(op);
     }
     any |= !group.empty();
     plan.recompute(std::move(group), drops_results);
   }
-  if (!any) {
-    throw InputError("", "", "a pattern of operators' names" + nearest_operator(plan, pattern),
+  if (!any)
+    throw InputError("", "", "a pattern of operators' names" + fitting_patterns(pattern, names),
                      pattern);
-  }
 }
 
 /// An op-trans: {op} becomes {op, op again}, the second ordered before the operator's backward

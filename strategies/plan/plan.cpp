@@ -11,21 +11,25 @@ namespace stratagem::strategies {
 namespace {
 
 /// The next size that divides into so many parts, and the next numbers of parts that divide this
-/// one, for an error: "(48 does; 40 divides into 10 or 20)".
-std::string what_divides(std::int64_t size, std::int64_t parts) {
+/// one, for an error: "(48 does; 40 divides into 10 or 20)". Outputs of linear layers (n) are often
+/// those of several, and their sum is no key of a model: of these only the latter.
+std::string what_divides(const std::string& dim, std::int64_t size, std::int64_t parts) {
   std::int64_t fewer = std::min(parts, size), more = parts;
   while (size % fewer != 0) --fewer;
   while (more < size && size % more != 0) ++more;
-  const std::string larger = std::to_string((size / parts + 1) * parts);
-  const std::string or_more = more < size ? " or " + std::to_string(more) : "";
-  return " (" + larger + " does; " + std::to_string(size) + " divides into " +
-         std::to_string(fewer) + or_more + ")";
+  std::string numbers = fewer > 1 ? std::to_string(fewer) : "";
+  if (more < size) numbers += (numbers.empty() ? "" : " or ") + std::to_string(more);
+  std::string text = dim == "n" ? "" : std::to_string((size / parts + 1) * parts) + " does";
+  if (!numbers.empty())
+    text += (text.empty() ? "" : "; ") + std::to_string(size) + " divides into " + numbers;
+  return text.empty() ? "" : " (" + text + ")";
 }
 
 /// A dimension as errors name it, with what the families mean by a letter.
 std::string in_words(const std::string& dim) {
   if (dim == "g") return "g (kv_heads, or heads)";
   if (dim == "s") return "s (tokens)";
+  if (dim == "n") return "n (outputs)";
   return dim;
 }
 
@@ -149,9 +153,11 @@ Parts Plan::trans(model::OpId id, const Split& split) {
   const model::Operator& op = graph_->operators[id];
   Placement& placement = placements_[id];
   if (!split.dim.empty()) {
-    const std::string where = "operator " + op.name + " (" + op.annotation->text + ")";
+    const std::string where = "operator " + op.name;
     if (!model::may_split(*op.annotation, split.dim)) {
-      throw InputError("", "", where + " to have a splittable dimension " + split.dim, "");
+      throw InputError(
+          "", "",
+          where + " (" + op.annotation->text + ") to have a splittable dimension " + split.dim, "");
     }
     std::int64_t parts = split.parts;
     std::string others;  // that divide it, too
@@ -164,11 +170,11 @@ Parts Plan::trans(model::OpId id, const Split& split) {
     }
     const std::int64_t size = size_of_dimension(*graph_, op, split.dim);
     if (split.uneven ? size < parts : size % parts != 0) {
-      throw InputError("", "",
-                       "dimension " + in_words(split.dim) + " of " + where + " to divide into " +
-                           std::to_string(parts) + (split.uneven ? "" : " equal") + " parts" +
-                           others,
-                       std::to_string(size) + (split.uneven ? "" : what_divides(size, parts)));
+      throw InputError(
+          "", "",
+          "dimension " + in_words(split.dim) + " of " + where + " to divide into " +
+              std::to_string(parts) + (split.uneven ? "" : " equal") + " parts" + others,
+          std::to_string(size) + (split.uneven ? "" : what_divides(split.dim, size, parts)));
     }
   }
   placement.axes.push_back({"", split.parts, 0});

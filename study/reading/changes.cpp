@@ -41,7 +41,8 @@ std::map<std::string, Known> known_keys() {
     all[option.key] = known_of("strategy", option);
   for (const char* key : {"global_batch", "micro_batch", "precision", "optimizer"})
     all[key] = {"training"};
-  for (const char* key : {"gpus", "nodes", "host_memory", "price_per_gpu_hour", "ranks_per_node"})
+  for (const char* key :
+       {"gpus", "node", "nodes", "host_memory", "price_per_gpu_hour", "ranks_per_node"})
     all[key] = {"cluster"};
   for (const char* key : {"profile", "stack", "plan"}) all[key] = {};
   for (const char* key : {"model", "cluster", "training", "strategy", "what_if"})

@@ -93,13 +93,13 @@ void check_passes(const Run& run, const JsonReader& model, const JsonReader& tra
 }
 
 void check_divided(const Run& run, const JsonReader& model) {
-  const auto check = [&](const char* key, int ranks, const std::string& what) {
+  const auto check = [&](const char* key, int ranks, const char* degree) {
     const auto count = model.find(key);
     if (!count || count->whole_number() % ranks == 0) return;
-    count->fail("a multiple of the " + std::to_string(ranks) + what, count->dump());
+    run.strategy.at(degree).fail("a divisor of the model's " + count->dump() + " " + key);
   };
-  check("kv_heads", run.options.tensor, " tensor ranks, which divide keys and values");
-  check("experts", run.options.expert, " ranks that divide experts (\"expert\")");
+  check("kv_heads", run.options.tensor, "tensor");
+  check("experts", run.options.expert, "expert");
 }
 
 }  // namespace stratagem::study

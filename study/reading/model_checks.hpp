@@ -20,7 +20,7 @@ void check_training(const Run& run, const JsonReader& model, const JsonReader& t
 void check_passes(const Run& run, const JsonReader& model, const JsonReader& training);
 
 /// Tensor ranks divide keys and values, which frameworks copy where there are fewer, and expert
-/// ranks the experts. Throws InputError at the key that says how many there are.
+/// ranks the experts. Throws InputError at the key of the ranks.
 void check_divided(const Run& run, const JsonReader& model);
 
 }  // namespace stratagem::study

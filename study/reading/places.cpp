@@ -6,7 +6,6 @@
 #include "base/malformed_input.hpp"
 #include "base/nearest.hpp"
 #include "model/zoo/all.hpp"
-#include "strategies/parallel/all.hpp"
 #include "study/reading/changes.hpp"
 
 namespace stratagem::study {
@@ -19,16 +18,11 @@ const Keys of_scenario = {"$schema", "question",  "baseline", "defaults",
 const Keys of_run = {"name", "model", "cluster",  "profile", "stack",   "training", "strategy",
                      "plan", "group", "baseline", "assumed", "what_if", "measured", "expect"};
 
-/// Keys of a model, of a strategy or of the training.
-Keys keys_in(const std::string& object) {
-  if (object == "training") return {"global_batch", "micro_batch", "precision", "optimizer"};
+/// Those of all families; some are a strategy's, too.
+Keys of_models() {
   Keys all;
-  const auto add = [&](const auto& options) {
-    for (const OptionText& option : options) all.push_back(option.key);
-  };
-  if (object == "strategy") add(strategies::option_texts());
-  if (object == "model")
-    for (const model::Family& family : model::families()) add(family.options);
+  for (const model::Family& family : model::families())
+    for (const OptionText& option : family.options) all.push_back(option.key);
   return all;
 }
 
@@ -57,7 +51,7 @@ void check_settings(const JsonReader& settings) {
   for (const std::string name : {"model", "strategy", "training"}) {
     const auto object = settings.find(name);
     if (!object || !object->is_object()) continue;
-    const Keys own = keys_in(name);
+    const Keys own = name == "model" ? of_models() : Keys{};
     for (const std::string& key : object->keys()) {
       const std::string home = object_of(key);
       const bool elsewhere = !home.empty() && home != name;

@@ -70,7 +70,7 @@ std::vector<std::string> keys_of_no_use(const Run& run, const JsonReader& reader
       if (!value || !is_own(*value, reader)) continue;
       std::string said = value->dump();
       std::erase(said, '"');
-      const bool acts = option.varies == nullptr || option.varies(run.options);
+      const bool acts = option.acts == nullptr || option.acts(run.options);
       if (!acts && said != option.usual && said != "false" && said != "0")
         remarks.push_back("\"" + option.key + "\" is of no use beside the other keys");
     }

@@ -12,8 +12,8 @@ namespace stratagem::study {
 /// profile, servers without work, and defaults that change a preset of its own.
 std::vector<std::string> remarks_on(const Run& run, const JsonReader& reader);
 
-/// Keys of a run's own strategy that are set to something else than their defaults and have no
-/// effect beside its other keys.
+/// Keys of a run's own strategy that are set to something else than their defaults and are of no
+/// use beside its other keys. Not among the remarks, since a search tries such keys.
 std::vector<std::string> keys_of_no_use(const Run& run, const JsonReader& reader);
 
 }  // namespace stratagem::study

@@ -5,6 +5,7 @@
 #include "base/input_error.hpp"
 #include "base/malformed_input.hpp"
 #include "base/nearest.hpp"
+#include "base/pattern.hpp"
 #include "base/quantity_text.hpp"
 #include "tests/catch.hpp"
 
@@ -304,6 +305,17 @@ TEST_CASE("a run answers for its own keys, the owner of the defaults for theirs"
         "found an unknown key");
 }
 
+TEST_CASE("a comma too few or too many is told, and no letter is cut") {
+  const auto said = [](const std::string& text) { return complaint([&] { (void)read(text); }); };
+  CHECK_THAT(said(R"({"a": 1 "b": 2})"), ContainsSubstring("expected ',' or '}'"));
+  CHECK_THAT(said(R"([1 2])"), ContainsSubstring("expected ',' or ']'"));
+  CHECK_THAT(said(R"({"a": 1,})"), ContainsSubstring("unexpected '}' behind a comma"));
+  CHECK(said(R"({"a": 1])").find("behind a comma") == std::string::npos);
+  const std::string quotes = said("{\u201ca\u201d: 1}");
+  CHECK(
+      std::ranges::all_of(quotes, [](char one) { return static_cast<unsigned char>(one) < 0x80; }));
+}
+
 TEST_CASE("the nearest word is at most one slip in three letters away") {
   using Words = std::vector<std::string>;
   CHECK(meant("stratgy", {"cluster", "strategy"}) == Words{"strategy"});
@@ -324,6 +336,24 @@ TEST_CASE("the nearest word is at most one slip in three letters away") {
   CHECK(did_you_mean("deepspeed", {"plain", "megatron-deepspeed-fp16"}) ==
         " (did you mean \"megatron-deepspeed-fp16\"?)");
   CHECK(did_you_mean("x", {}).empty());
+}
+
+TEST_CASE("a pattern that fits no name is told what would") {
+  const std::vector<std::string> names = {"embedding.words", "layers.0.mlp.fc1.weight",
+                                          "layers.1.mlp.fc1.weight"};
+  CHECK(fitting_patterns("layers.*.mpl.fc1.weight", names) ==
+        " (did you mean \"layers.*.mlp.fc1.weight\"?)");
+  CHECK(fitting_patterns("nothing", names) ==
+        ", such as \"embedding.words\", \"layers.*.mlp.fc1.weight\"");
+  CHECK(fitting_patterns("nothing", {}).empty());
+}
+
+TEST_CASE("what is meant comes before a long list") {
+  const std::vector<std::string> many = {"a1", "b2", "c3", "d4", "e5", "f6", "g7", "h8", "bfloat"};
+  CHECK_THAT(complaint([&] { (void)read(R"("bfloatt")").one_of(many); }),
+             ContainsSubstring("a known word (did you mean \"bfloat\"?), one of \"a1\", "));
+  CHECK_THAT(complaint([&] { (void)read(R"("x")").one_of(many); }),
+             ContainsSubstring("expected one of \"a1\", "));
 }
 
 TEST_CASE("a required key that is missing names the key that was written for it") {

@@ -56,8 +56,8 @@ TEST_CASE("classifiers of images are read from their config.json") {
   check_model(swin, R"({"family": "swin", "depths": [2, 2, 18, 2], "hidden": 192, "heads": 6,
     "window": 7, "image": 224, "patch": 4, "channels": 3, "mlp_ratio": 4})");
   // Heads that do not double are not those of the family.
-  CHECK(read(R"({"model_type": "swin", "depths": [2, 2], "num_heads": [3, 3]})").left_out.size() ==
-        1);
+  CHECK(read(R"({"model_type": "swin", "embed_dim": 96, "depths": [2, 2], "num_heads": [3, 3]})")
+            .left_out.size() == 1);
 }
 
 TEST_CASE("stages of unequally many layers are read as Megatron-LM deals them out") {
@@ -101,7 +101,8 @@ TEST_CASE("mixtures of today are read from their config.json as the presets of t
   for (const auto& one : deepseek.left_out) told.insert(one.what);
   CHECK(told ==
         std::set<std::string>{"n_group: 8", "topk_group: 4", "num_nextn_predict_layers: 1"});
-  const Settings kimi = read(R"({"model_type": "kimi_k2", "n_group": 1, "topk_group": 1,
+  const Settings kimi = read(R"({"model_type": "kimi_k2", "num_hidden_layers": 2,
+    "hidden_size": 64, "num_attention_heads": 4, "n_group": 1, "topk_group": 1,
     "num_nextn_predict_layers": 0, "first_k_dense_replace": 0, "scoring_func": "softmax"})");
   CHECK(kimi.left_out.empty());
   CHECK(kimi.model.text().find("plain_layers") == std::string::npos);
@@ -123,14 +124,17 @@ TEST_CASE("mixtures of today are read from their config.json as the presets of t
     "tie_word_embeddings": false, "attention_dropout": 0.0})");
   check_preset(oss, "gpt-oss-20b");
   CHECK(oss.left_out.empty());
-  const Settings brief = read(R"({"model_type": "gpt_oss"})");
+  const std::string sizes =
+      R"(, "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4)";
+  const Settings brief = read(R"({"model_type": "gpt_oss")" + sizes + "}");
   CHECK(JsonReader::from_text(brief.model.text(), "model").at("window").whole_number() == 128);
   CHECK(read(R"({"model_type": "gpt_oss", "layer_types":
-    ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"]})")
+    ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"])" +
+             sizes + "}")
             .left_out.size() == 1);
-  const auto window = [](const std::string& more) {
+  const auto window = [&](const std::string& more) {
     const Settings settings =
-        read(R"({"model_type": "mistral", "max_position_embeddings": 8192)" + more + "}");
+        read(R"({"model_type": "mistral", "max_position_embeddings": 8192)" + sizes + more + "}");
     CHECK(settings.left_out.empty());
     return JsonReader::from_text(settings.model.text(), "model").has("window");
   };
@@ -225,7 +229,7 @@ TEST_CASE("Megatron-LM's arguments of latent attention, mixtures and windows are
 TEST_CASE("heads of another width than their share have it, and words are no numbers") {
   const auto model = [](const std::string& head_dim) {
     const Settings settings = read(R"({"model_type": "llama", "hidden_size": 64,
-      "num_attention_heads": 4, "head_dim": )" +
+      "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": )" +
                                    head_dim + "}");
     CHECK(settings.left_out.empty());
     return JsonReader::from_text(settings.model.text(), "model");
@@ -236,6 +240,40 @@ TEST_CASE("heads of another width than their share have it, and words are no num
   CHECK_THROWS_AS(
       read("--num-layers 2 --hidden-size 64 --num-experts 2 --moe-expert-capacity-factor much"),
       InputError);
+}
+
+TEST_CASE("slips of the fingers are told with the name that was meant") {
+  const auto why = [](const std::string& text, const std::string& name) {
+    const Settings settings = read(text);
+    const auto fits = [&](const Note& note) { return note.what.find(name) != std::string::npos; };
+    const auto note = std::ranges::find_if(settings.left_out, fits);
+    return note == settings.left_out.end() ? "" : note->why;
+  };
+  const std::string script =
+      "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 ";
+  CHECK_THAT(why(script + "--micro-bach-size 2", "micro-bach"),
+             ContainsSubstring("did you mean --micro-batch-size?"));
+  CHECK(why(script + "--no-such-thing 2", "no-such") == "not known here");
+  CHECK_THAT(why(script + "--recompute-granularity fully", "fully"),
+             ContainsSubstring("known are full, none, selective (did you mean full?)"));
+  const std::string llama = R"("model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2)";
+  CHECK_THAT(why("{" + llama + R"(, "num_attention_heads": 4, "vocab_siz": 32})", "vocab_siz"),
+             ContainsSubstring("did you mean vocab_size?"));
+  CHECK_THROWS_WITH(read("{" + llama + R"(, "num_atention_heads": 4})"),
+                    ContainsSubstring("/num_attention_heads: expected a whole number, found "
+                                      "num_atention_heads"));
+  const std::string zero = R"({"train_batch_size": 8, "zero_optimization": {"stage": 2, )";
+  CHECK_THAT(
+      why(zero + R"("offload_optimizer": {"device": "gpu"}}})", "gpu"),
+      ContainsSubstring("known are cpu, none, nvme") && ContainsSubstring("stays on the GPU"));
+  CHECK_THAT(why(zero + R"("overlap_comm": "auto"}})", "auto"), ContainsSubstring("fills it in"));
+  CHECK_THROWS_WITH(read(zero + R"("overlap_comm": "yes please"}})"),
+                    ContainsSubstring("true or false"));
+  CHECK_THROWS_WITH(read(script + "--bf16 --fp16"), ContainsSubstring("not both"));
+  CHECK_THAT(why("model:\n  num_layers: 2\n  hidden_size: 64\n  num_attention_heads: 4\n"
+                 "  micro_batch_size: 1\ntrainer:\n  precision: bf17\n",
+                 "bf17"),
+             ContainsSubstring("bf16 stands in"));
 }
 
 }  // namespace

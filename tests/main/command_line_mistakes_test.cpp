@@ -120,6 +120,9 @@ TEST_CASE("a word too many, an option without its value and a library behind the
              StartsWith("stratagem: --columns takes a value: print these columns alone, of: "));
   CHECK_THAT(run("simulate a.json --columns --accuracy", folder).err,
              StartsWith("stratagem: --columns takes a value: "));
+  CHECK_THAT(run("simulate a.json -set tensor=4", folder).err,
+             StartsWith("stratagem: no option -set (did you mean --set?)"));
+  CHECK_THAT(run("import a.sh -ob.json", folder).err, StartsWith("a.sh: "));  // -o FILE in one word
   CHECK(run("list profiles --library no", folder).err ==
         "--library: expected a folder, found no\n");
 }

@@ -144,8 +144,9 @@ TEST_CASE("a model written as data gives the same report, and errors that say wh
   folder.write("m.json", file);
   const Ran wrong = run("simulate a.json", folder);
   CHECK(wrong.exit == 1);
-  CHECK_THAT(wrong.err, ContainsSubstring("m.json: /segments/1/operators/") &&
-                            ContainsSubstring("/kind: expected one of"));
+  CHECK_THAT(wrong.err,
+             ContainsSubstring("m.json: /segments/1/operators/") &&
+                 ContainsSubstring("/kind: expected a known word (did you mean \"gelu\"?)"));
 }
 
 TEST_CASE("`order` writes a plan that simulates as it says, and says where there is none") {

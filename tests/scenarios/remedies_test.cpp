@@ -12,12 +12,12 @@ using study::Remedy;
 namespace {
 
 study::Run run_of(const std::string& model, const std::string& training,
-                  const std::string& strategy, int gpus) {
+                  const std::string& strategy, int gpus, const std::string& cluster = "") {
   const std::string shipped = std::filesystem::absolute("scenarios").string();
   const TemporaryFolder folder;
   folder.write("a.json", R"({"question": "?", "runs": [{"name": "it", "model": )" + model +
                              R"(, "cluster": {"preset": "dgx-2h", "gpus": )" +
-                             std::to_string(gpus) + R"(}, "training": )" + training +
+                             std::to_string(gpus) + cluster + R"(}, "training": )" + training +
                              R"(, "strategy": )" + strategy + R"(, "profile": ")" + shipped +
                              R"(/profiles/v100-sxm3-450w.json", "stack": ")" + shipped +
                              R"(/stacks/megatron-2020.json"}]})");
@@ -84,6 +84,24 @@ TEST_CASE("where no single change helps, several at once are tried") {
     CHECK(remedy.change.find("offload") != std::string::npos);
     CHECK(remedy.change.find(", \"") != std::string::npos);
   }
+}
+
+TEST_CASE("long samples are divided, and what fills the host comes back from it") {
+  const auto helps = [](const study::Run& run, const std::string& change) {
+    REQUIRE(study::simulate(run, {}).outcome.status == Outcome::Status::out_of_memory);
+    const std::vector<Remedy> found = study::remedies(run, 100);
+    return std::ranges::any_of(found, [&](const Remedy& one) { return one.change == change; });
+  };
+  const std::string long_samples = R"({"family": "gpt", "layers": 24, "hidden": 2048, "heads": 16,
+    "sequence": 4096, "vocabulary": 51200})";
+  const std::string each =
+      R"({"global_batch": 4, "micro_batch": 1, "precision": "fp16", "optimizer": "adam"})";
+  CHECK(helps(run_of(long_samples, each, R"({"data": 4, "zero": 1})", 4),
+              R"("context": 2, "data": 2)"));
+  const std::string small = R"({"family": "gpt", "layers": 12, "hidden": 2048, "heads": 16,
+    "sequence": 1024, "vocabulary": 51200})";
+  CHECK(helps(run_of(small, each, R"({"offload": "optimizer"})", 1, R"(, "host_memory": "4 GB")"),
+              R"("offload": "none")"));
 }
 
 // 16 bytes of each of 175e9 parameters are 2.8 TB, and a DGX-2H has 1.65.

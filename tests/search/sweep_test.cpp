@@ -137,6 +137,7 @@ TEST_CASE("an empty space says why, and which plan lacks the least") {
   REQUIRE(swept.refused.size() == 1);
   CHECK(swept.refused.begin()->first.starts_with("strategy: "));
   CHECK(swept.refused.begin()->second.combinations == 2);
+  CHECK_THAT(swept.refused.begin()->second.reason, ContainsSubstring("found 3 and 4 GPUs"));
 }
 
 TEST_CASE("keys of the defaults that nobody asks for are refused") {

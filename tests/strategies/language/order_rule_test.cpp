@@ -261,18 +261,20 @@ TEST_CASE("rules that are not of the language are refused") {
         at + "a number, a name or \"(\" at column 4 of \"m +\", found the end");
   CHECK(refusal({"F(i, )", "B(i, m)"}) ==
         at + "a number, a name or \"(\" at column 1 of \"\", found the end");
-  CHECK(refusal({"F(i, m)", "B(i, m)", {}, "m <"}) ==
-        at + "a number, a name or \"(\" at column 4 of \"m <\", found the end");
+  CHECK(
+      refusal({"F(i, m)", "B(i, m)", {}, "m <"}) ==
+      "/orders/2/where: expected a number, a name or \"(\" at column 4 of \"m <\", found the end");
 }
 
 TEST_CASE("names that stand for nothing are refused, and the nearest is told") {
   const std::string at = "/orders/2: expected ";
   CHECK(refusal({"F(stage, m)", "B(stage, m)", {}, "stge > 0"}) ==
-        at + "one of the names S, M, K, R, stage, m at column 1 of \"stge > 0\" (did you mean "
-             "\"stage\"?), found \"stge\"");
-  CHECK(
-      refusal({"F(i, m+x)", "B(i, m)", {{"x", "y"}, {"y", "S-i"}}}) ==
-      at + "one of the names S, M, K, R, i, m at column 1 of \"y\", found \"y\"");  // y comes later
+        "/orders/2/where: expected one of the names S, M, K, R, stage, m at column 1 of \"stge > "
+        "0\" (did you mean "
+        "\"stage\"?), found \"stge\"");
+  CHECK(refusal({"F(i, m+x)", "B(i, m)", {{"x", "y"}, {"y", "S-i"}}}) ==
+        "/orders/2/let/x: expected one of the names S, M, K, R, i, m at column 1 of \"y\", found "
+        "\"y\"");  // y comes later
   // Misspelt in a pattern it would be a variable, and the let-name without use.
   CHECK(refusal({"F(i, m+ofts)", "B(i, m)", {{"ofst", "S-1-i"}}}) ==
         at + "a use of the let-name \"ofst\" (did you mean \"ofts\"?), found no use");
@@ -321,7 +323,8 @@ TEST_CASE("variables that no coordinate tells and rules without bounds are refus
   CHECK_THAT(refusal({"F(i, m)", "B(j, n)"}, {64, 2048}),
              ContainsSubstring("at most 10000000 combinations"));
   CHECK(refusal({"F(i, m)", "B(i, m)", {{"x", "M / m"}}, "x > 1"}) ==
-        "/orders/2: expected a divisor other than 0 at column 3 of \"M / m\", found 0 where M = 8, "
+        "/orders/2/let/x: expected a divisor other than 0 at column 3 of \"M / m\", found 0 where "
+        "M = 8, "
         "m = 0");
   CHECK_THAT(refusal({"F(i, m - 9223372036854775807)", "B(i, 0)"}),
              ContainsSubstring("at most 64 bits"));
