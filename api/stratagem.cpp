@@ -1,6 +1,9 @@
 // Calls what the commands call.
 #include "api/stratagem.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -17,11 +20,14 @@
 #include "report/report.hpp"
 #include "report/run_columns.hpp"
 #include "report/search_report.hpp"
+#include "report/validation.hpp"
 #include "search/sweep.hpp"
 #include "search/trial.hpp"
 #include "strategies/schedules/all.hpp"
 #include "study/answers.hpp"
+#include "study/figures.hpp"
 #include "study/library.hpp"
+#include "study/validation.hpp"
 #include "topology/presets.hpp"
 
 namespace stratagem::api {
@@ -77,7 +83,8 @@ Answered answered(const Scenario& asked_of, const Asked& asked, bool draws) {
       .gains = asked.why,
       .threads = threads(asked.jobs),
       .options = {.folded = !asked.unfolded,
-                  .repeats = all ? sim::Repeats::simulated : sim::Repeats::left_out}};
+                  .repeats = all ? sim::Repeats::simulated : sim::Repeats::left_out},
+      .tell = asked.tell};
   if (draws) {
     wanted.show = [&](std::size_t i, const study::Simulated& simulated) {
       pictures[i] = report::picture(scenario.runs[i], simulated);
@@ -147,7 +154,11 @@ Found search(const Scenario& scenario, const Sought& sought) {
                                    .best = best,
                                    .threads = threads(sought.jobs),
                                    .others = {.store = store ? &*store : nullptr}};
-    const search::Swept swept = search::sweep(space, how, [](const search::Progress&) {});
+    const auto tell = [&](const search::Progress& now) {
+      const search::Steps steps = search::steps(now);
+      if (sought.tell) sought.tell(steps.words, steps.done, steps.all);
+    };
+    const search::Swept swept = search::sweep(space, how, tell);
     std::vector<search::Explanation> explained;
     if (sought.why) explained = search::explain(space, swept, 2, how.threads);
     const Json json = report::search_json(space, swept, best, explained);
@@ -157,6 +168,21 @@ Found search(const Scenario& scenario, const Sought& sought) {
     if (!swept.answers.empty())
       found.plans = report::best_plans(space, swept, best, scenario.folder).text(2) + "\n";
     return found;
+  });
+}
+
+Validated validate(const std::vector<std::string>& scenarios, const Compared& compared) {
+  return told([&] {
+    const auto& names = study::figure_names;
+    const std::string& figure = compared.figure;
+    if (!figure.empty() && std::ranges::find(names, figure) == std::end(names))
+      throw InputError("", "/figure", fmt::format("one of {}", fmt::join(names, ", ")), figure);
+    const study::Selection selection{.figure = figure, .group = compared.group};
+    const std::vector<study::Played> played = study::play_files(
+        study::scenario_files(scenarios), selection, threads(compared.jobs), compared.tell);
+    const study::Validation validation = study::validate(played, selection);
+    return Validated{.json = report::to_json(validation).text(2) + "\n",
+                     .page = report::validated_page(validation)};
   });
 }
 

@@ -2,6 +2,8 @@
 // them. The library that is installed has this header alone.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -34,6 +36,10 @@ struct Scenario {
   std::string name = "scenario";
 };
 
+/// Is told how many steps of a kind of work are done, of how many; from any thread, and may not
+/// throw.
+using Tell = std::function<void(const std::string& steps, std::size_t done, std::size_t all)>;
+
 /// How runs are changed and simulated. Members are options of `stratagem simulate`; remedies are
 /// sought only where they are asked for.
 struct Asked {
@@ -45,6 +51,7 @@ struct Asked {
   bool exact = false;
   bool unfolded = false;
   int jobs = 0;  ///< runs at once; 0: as many as there are processors
+  Tell tell = {};
 };
 
 /// Time and memory of every run, as `simulate --json` (scenarios/schema/report.schema.json) and
@@ -69,6 +76,7 @@ struct Sought {
   bool why = false;
   std::string store = {};  ///< SQLite file; "": none
   int jobs = 0;
+  Tell tell = {};
 };
 
 /// The best plans of a scenario's space. `plans` is a scenario with them, for simulate(); `json` is
@@ -79,6 +87,23 @@ struct Found {
   std::string page;
 };
 STRATAGEM_EXPORT Found search(const Scenario& scenario, const Sought& sought = {});
+
+/// As the options of `stratagem validate`.
+struct Compared {
+  std::string figure = {};  ///< this one alone, such as "iteration_time", or "fits"; "": all
+  std::string group = {};   ///< groups whose names contain this
+  int jobs = 0;
+  Tell tell = {};
+};
+
+/// Predictions beside measurements, of scenario files and of folders of them: what `validate
+/// --json` and `validate --report` write.
+struct Validated {
+  std::string json;
+  std::string page;
+};
+STRATAGEM_EXPORT Validated validate(const std::vector<std::string>& scenarios,
+                                    const Compared& compared = {});
 
 /// A scenario from files of other programs (docs/guide/import.md), of which later ones count more:
 /// {"scenario": {...}, "assumed": [...], "left_out": [...], "no_matter": [...]}. `format` "": as

@@ -59,15 +59,12 @@ Objective objective(const Arguments& asked) {
       ->second;
 }
 
-/// First all combinations are bounded. The bounds then limit how many are simulated.
 void tell(Progress& progress, const search::Progress& now) {
   const std::string best =
       fmt::format(", best: {}",
                   now.leading == nullptr ? "none yet" : to_text(now.leading->trial.iteration_time));
-  if (now.bounded < now.combinations)
-    progress.tell("combinations bounded", now.bounded, now.combinations, best);
-  else
-    progress.tell("plans simulated at most", now.simulated, now.simulated + now.candidates, best);
+  const search::Steps steps = search::steps(now);
+  progress.tell(steps.words, steps.done, steps.all, best);
 }
 
 /// Where plans were found, no output may take the place of a file that these were read from; where

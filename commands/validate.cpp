@@ -2,13 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "base/input_error.hpp"
-#include "base/parallel.hpp"
 #include "commands/all.hpp"
 #include "commands/arguments.hpp"
 #include "commands/jobs.hpp"
@@ -18,39 +15,16 @@
 #include "report/report.hpp"
 #include "report/validation.hpp"
 #include "study/figures.hpp"
-#include "study/scenario.hpp"
 #include "study/validation.hpp"
 
 namespace stratagem::commands {
 namespace {
 
-constexpr const char* limits_file = "validate.json";
-
-/// The scenarios named, and those of the folders named, in the order of their names.
-std::vector<std::string> scenario_files(const std::vector<std::string>& named) {
-  std::vector<std::string> files;
-  for (const std::string& name : named) {
-    if (!std::filesystem::is_directory(name)) {
-      files.push_back(name);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : std::filesystem::directory_iterator(name)) {
-      if (entry.path().extension() == ".json" && entry.path().filename() != limits_file)
-        inside.push_back(entry.path().string());
-    }
-    if (inside.empty()) throw InputError(name, "", "a folder of scenarios", "none");
-    std::ranges::sort(inside);
-    files.insert(files.end(), inside.begin(), inside.end());
-  }
-  return files;
-}
-
 /// Those of the first folder named that has some, or those of the command line.
 study::Limits limits_for(const Arguments& asked) {
   study::Limits limits;
   for (const std::string& name : asked.texts("scenarios")) {
-    const std::filesystem::path file = std::filesystem::path(name) / limits_file;
+    const std::filesystem::path file = std::filesystem::path(name) / study::limits_file;
     if (!std::filesystem::exists(file)) continue;
     limits = study::read_limits(file.string());
     break;
@@ -90,13 +64,10 @@ study::Selection selection_of(const Arguments& asked) {
 std::vector<study::Played> play(const std::vector<std::string>& files,
                                 const study::Selection& selection, int threads) {
   Progress progress("reading scenarios");
-  std::vector<study::Scenario> scenarios(files.size());
-  for_each_index(files.size(), threads,
-                 [&](std::size_t i) { scenarios[i] = study::read_scenario(files[i]); });
-  return study::play(std::move(scenarios), selection, threads,
-                     [&](const std::string& steps, std::size_t done, std::size_t all) {
-                       progress.tell(steps, done, all);
-                     });
+  return study::play_files(files, selection, threads,
+                           [&](const std::string& steps, std::size_t done, std::size_t all) {
+                             progress.tell(steps, done, all);
+                           });
 }
 
 int run_validate(const std::vector<std::string>& line) {
@@ -105,7 +76,7 @@ int run_validate(const std::vector<std::string>& line) {
   if (!asked.has("scenarios")) throw UsageError("missing scenarios");
   const study::Selection selection = selection_of(asked);
   const study::Limits limits = study::selected(limits_for(asked), selection);
-  const std::vector<std::string> files = scenario_files(asked.texts("scenarios"));
+  const std::vector<std::string> files = study::scenario_files(asked.texts("scenarios"));
   const std::vector<study::Played> played = play(files, selection, jobs(asked));
   const study::Validation validation = study::validate(played, selection);
   if (validation.groups().empty() && validation.refused.empty())

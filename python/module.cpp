@@ -1,4 +1,5 @@
 // The library as a module of Python: text in, text out. What people use is stratagem/__init__.py.
+#include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -37,7 +38,8 @@ PYBIND11_MODULE(_core, module) {
       .def_readwrite("why", &api::Asked::why)
       .def_readwrite("exact", &api::Asked::exact)
       .def_readwrite("unfolded", &api::Asked::unfolded)
-      .def_readwrite("jobs", &api::Asked::jobs);
+      .def_readwrite("jobs", &api::Asked::jobs)
+      .def_readwrite("tell", &api::Asked::tell);
   py::class_<api::Sought>(module, "Sought")
       .def(py::init<>())
       .def_readwrite("set", &api::Sought::set)
@@ -45,7 +47,14 @@ PYBIND11_MODULE(_core, module) {
       .def_readwrite("best", &api::Sought::best)
       .def_readwrite("why", &api::Sought::why)
       .def_readwrite("store", &api::Sought::store)
-      .def_readwrite("jobs", &api::Sought::jobs);
+      .def_readwrite("jobs", &api::Sought::jobs)
+      .def_readwrite("tell", &api::Sought::tell);
+  py::class_<api::Compared>(module, "Compared")
+      .def(py::init<>())
+      .def_readwrite("figure", &api::Compared::figure)
+      .def_readwrite("group", &api::Compared::group)
+      .def_readwrite("jobs", &api::Compared::jobs)
+      .def_readwrite("tell", &api::Compared::tell);
   py::class_<api::Predicted>(module, "Predicted")
       .def_readonly("json", &api::Predicted::json)
       .def_readonly("csv", &api::Predicted::csv);
@@ -53,9 +62,13 @@ PYBIND11_MODULE(_core, module) {
       .def_readonly("json", &api::Found::json)
       .def_readonly("plans", &api::Found::plans)
       .def_readonly("page", &api::Found::page);
+  py::class_<api::Validated>(module, "Validated")
+      .def_readonly("json", &api::Validated::json)
+      .def_readonly("page", &api::Validated::page);
   module.def("simulate", &api::simulate, without_lock);
   module.def("simulated_page", &api::simulated_page, without_lock);
   module.def("search", &api::search, without_lock);
+  module.def("validate", &api::validate, without_lock);
   module.def("import_files", &api::import_files, without_lock);
   module.def("names", &api::names);
   module.def("use_library", &api::use_library);

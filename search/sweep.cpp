@@ -244,6 +244,12 @@ Swept sweep(const Space& space, const SweepOptions& options,
   }
 }
 
+Steps steps(const Progress& now) {
+  if (now.bounded < now.combinations)
+    return {"combinations bounded", now.bounded, now.combinations};
+  return {"plans simulated at most", now.simulated, now.simulated + now.candidates};
+}
+
 std::vector<Explanation> explain(const Space& space, const Swept& swept, std::size_t count,
                                  int threads) {
   std::vector<Explanation> explanations;

@@ -71,6 +71,15 @@ struct Progress {
   const Answer* leading = nullptr;  ///< the best so far
 };
 
+/// How far it is: "combinations bounded", or "plans simulated at most", of so many.
+struct Steps {
+  std::string words;
+  std::size_t done = 0;
+  std::size_t all = 0;
+};
+/// First all combinations are bounded. The bounds then limit how many are simulated.
+Steps steps(const Progress& now);
+
 /// Bounds all combinations, then takes them in the order of their bounds until the next bound is
 /// above the objective of the last of the best: what is left cannot be better. Eight take their
 /// turn together: each gets its program, which bounds its time more closely. One that is then above

@@ -12,7 +12,7 @@ void work_on(const std::string& steps, std::size_t count, const Wanted& wanted,
   const auto tell = [&](std::size_t done) {
     if (wanted.tell) wanted.tell(steps, done, count);
   };
-  tell(0);
+  if (count > 0) tell(0);
   for_each_index(count, wanted.threads, work, tell);
 }
 
@@ -50,9 +50,10 @@ Answers answer(const Scenario& scenario, const std::vector<Workflow>& workflows,
   Answers answers{.results = simulate_runs(scenario, wanted),
                   .workflows = simulate_workflows(workflows, wanted),
                   .of_runs = {}};
+  const bool tells = wanted.tell && (wanted.remedies || wanted.gains);
   for (std::size_t i = 0; i < answers.results.size(); ++i) {
     Result& result = answers.results[i];
-    if (wanted.tell) wanted.tell("runs: what would change them", i, answers.results.size());
+    if (tells) wanted.tell("runs: what would change them", i, answers.results.size());
     if (only_generates(*result.run, workflows)) continue;
     find_changes(result, wanted);
     answers.of_runs.push_back(result);

@@ -1,9 +1,12 @@
 // Simulates on several threads what `validate` compares: runs that were measured, and their
 // baselines.
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
+#include "base/input_error.hpp"
 #include "base/parallel.hpp"
+#include "study/scenario.hpp"
 #include "study/simulate.hpp"
 #include "study/validation.hpp"
 
@@ -62,6 +65,33 @@ std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selec
     played[i].results = compare(played[i].scenario, std::move(outcomes[i]));
   }
   return played;
+}
+
+std::vector<std::string> scenario_files(const std::vector<std::string>& named) {
+  std::vector<std::string> files;
+  for (const std::string& name : named) {
+    if (!std::filesystem::is_directory(name)) {
+      files.push_back(name);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : std::filesystem::directory_iterator(name)) {
+      if (entry.path().extension() == ".json" && entry.path().filename() != limits_file)
+        inside.push_back(entry.path().string());
+    }
+    if (inside.empty()) throw InputError(name, "", "a folder of scenarios", "none");
+    std::ranges::sort(inside);
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+std::vector<Played> play_files(const std::vector<std::string>& files, const Selection& selection,
+                               int threads, const Tell& tell) {
+  std::vector<Scenario> scenarios(files.size());
+  for_each_index(files.size(), threads,
+                 [&](std::size_t i) { scenarios[i] = read_scenario(files[i]); });
+  return play(std::move(scenarios), selection, threads, tell);
 }
 
 }  // namespace stratagem::study

@@ -22,11 +22,18 @@ struct Played {
   std::vector<Result> results;
 };
 
+/// The scenarios named, and those of the folders named, in the order of their names; a folder's
+/// validate.json has limits (read_limits). Throws InputError for a folder without scenarios.
+std::vector<std::string> scenario_files(const std::vector<std::string>& named);
+
 /// Simulates, on so many threads, every run that has a measured figure of the selection, and every
 /// run that such runs are compared with. A refused run has an outcome that says so; other runs have
 /// one without metrics.
 std::vector<Played> play(std::vector<Scenario> scenarios, const Selection& selection, int threads,
                          const Tell& tell = {});
+/// The same of files.
+std::vector<Played> play_files(const std::vector<std::string>& files, const Selection& selection,
+                               int threads, const Tell& tell = {});
 
 /// The heading that a run's figures are summed up under: its `group`, or its scenario's file
 /// without folder and ".json".
@@ -76,6 +83,9 @@ struct Validation {
 
 /// `played` must outlive the result. Expects the selection that it was played for.
 Validation validate(const std::vector<Played>& played, const Selection& selection);
+
+/// The file of a folder of scenarios that has their limits.
+inline constexpr const char* limits_file = "validate.json";
 
 /// The limits of a validation.
 struct Limits {

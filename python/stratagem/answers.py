@@ -202,6 +202,37 @@ class Search(Data):
         return table(rows, columns)
 
 
+class Validation(Data):
+    """Predictions beside measurements: `statistics`, a dict for each figure of a group."""
+
+    def __init__(self, text, page):
+        self.json = json.loads(text)
+        self.text = text
+        self._page = page
+
+    @property
+    def statistics(self):
+        return [{"group": group["group"], **flat(one)} for group in self.json["groups"]
+                for one in group["statistics"]]
+
+    def records(self):
+        """A flat dict for each figure that was measured: predicted, measured and error."""
+        return [{"group": group["group"], **flat(one)} for group in self.json["groups"]
+                for one in group["figures"]]
+
+    def to_frame(self):
+        """A pandas.DataFrame with a row for each figure that was measured."""
+        return frame(self.records())
+
+    def picture(self):
+        """The page of `stratagem validate --report`."""
+        return Picture(self._page)
+
+    def _repr_html_(self):
+        rows = self.statistics
+        return table(rows, list(rows[0]) if rows else [])
+
+
 class Imported(Data):
     """A scenario from other programs' files, and what became of their settings."""
 

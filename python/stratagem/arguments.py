@@ -76,6 +76,18 @@ def settings(name, word_of):
     return take
 
 
+def listener(value):
+    if not isinstance(value, bool) and not callable(value):
+        raise TypeError
+    return value
+
+
+def paths(values):
+    """Paths, or one list of paths."""
+    alone = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
+    return [os.fsdecode(file) for file in alone]
+
+
 TRUTH = ("True or False", of(bool))
 WHOLE = ("a whole number below 2**31", whole)
 TEXT = ("a word", of(str))
@@ -93,11 +105,15 @@ EXPECTED = {
     "exact": TRUTH,
     "unfolded": TRUTH,
     "jobs": WHOLE,
+    "progress": ("True, or a function of steps, done and of", listener),
+    "scenarios": ("paths of scenarios, or of folders of them", paths),
+    "figure": TEXT,
+    "group": TEXT,
     "best": WHOLE,
     "least": ("time, cost or memory", of(str)),
     "folder": PATH,
     "store": PATH,
-    "files": ("paths of files", lambda files: [os.fsdecode(file) for file in files]),
+    "files": ("paths of files", paths),
     "format": TEXT,
     "what": TEXT,
 }
@@ -117,6 +133,10 @@ def checked(function):
 
     @functools.wraps(function)
     def call(*positional, **named):
+        for name, value in named.items():
+            if name not in signature.parameters and "set" in signature.parameters:
+                raise wrong("/" + name, f'an argument of {function.__name__}, or set={{"{name}": '
+                            f"{value!r}}}", value)
         asked = signature.bind(*positional, **named)
         for name, value in asked.arguments.items():
             if value is not signature.parameters[name].default:

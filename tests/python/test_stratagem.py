@@ -167,11 +167,12 @@ def test_answers_can_be_copied_and_pickled(tmp_path):
 
 
 def test_arguments_of_another_type_say_what_was_expected():
-    for function in (stratagem.simulate, stratagem.search, stratagem.import_files,
-                     stratagem.names, stratagem.use_library):
+    for function in (stratagem.simulate, stratagem.search, stratagem.validate,
+                     stratagem.import_files, stratagem.names, stratagem.use_library):
         assert set(inspect.signature(function).parameters) <= set(EXPECTED)
     values = {stratagem.simulate: {"jobs": "2", "remedies": "yes", "why": 1, "exact": None,
-                                   "unfolded": "", "set": 5, "grid": 7, "run": 3, "folder": 6},
+                                   "unfolded": "", "set": 5, "grid": 7, "run": 3, "folder": 6,
+                                   "progress": 3},
               stratagem.search: {"best": "x", "least": 3, "store": 4, "jobs": True, "why": "no"}}
     for function, wrong in values.items():
         for name, value in wrong.items():
@@ -184,7 +185,10 @@ def test_arguments_of_another_type_say_what_was_expected():
             (lambda: stratagem.simulate(5), "/scenario: expected a dict or the path"),
             (lambda: stratagem.simulate(SMALL, jobs=2**40), "2\\*\\*31, found 1099511627776"),
             (lambda: stratagem.simulate(SMALL, set=["tensor=1", 3]), "/set: .*found .*3]"),
-            (lambda: stratagem.import_files(["a", "b"]), "/files: expected paths"),
+            (lambda: stratagem.import_files(["a", 3]), "/files: expected paths"),
+            (lambda: stratagem.simulate(SMALL, micro_batch=2),
+             r"/micro_batch: expected .* or set=\{.micro_batch.: 2\}, found 2"),
+            (lambda: stratagem.validate("a", figure="speed"), "/figure: expected one of"),
             (lambda: stratagem.import_files("a", set=5), "/set: expected"),
             (lambda: stratagem.names(1), "/what: expected"),
             (lambda: stratagem.use_library(1), "/folder: expected a path, found 1")]:
@@ -234,6 +238,38 @@ def test_searches_find_plans_that_are_answered_alike(tmp_path):
     assert alike.best[0]["iteration_time_s"] != found.best[0]["iteration_time_s"]
     with pytest.raises(stratagem.Error, match="time, cost or memory"):
         stratagem.search(SPACE, least="speed")
+
+
+def test_calls_tell_how_far_they_are(capsys):
+    steps = []
+    report = stratagem.simulate(SMALL, grid={"micro_batch": [1, 2, 4]},
+                                progress=lambda *one: steps.append(one))
+    assert ("runs", 3, 3) in steps and len(steps) == 4  # 0 to 3 runs are done
+    assert report == stratagem.simulate(SMALL, grid={"micro_batch": [1, 2, 4]}, progress=True)
+    assert "3 of 3 runs" in capsys.readouterr().err
+    stratagem.search(SPACE, progress=lambda *one: steps.append(one))
+    assert steps[-1][0] == "plans simulated at most" and steps[-1][1] == steps[-1][2] > 0
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        stratagem.simulate(SMALL, progress=interrupt)
+
+
+def test_predictions_stand_beside_measurements(tmp_path):
+    time = stratagem.simulate(SMALL).runs["one"].iteration_time
+    source = {"measured": {"iteration_time": {"value": f"{2 * time} s", "provenance": "published",
+                                                 "source": "a test"}}}
+    file = tmp_path / "measured.json"
+    file.write_text(json.dumps(changed(**source)))
+    found = stratagem.validate(tmp_path, figure="iteration_time")
+    assert [row["error"] for row in found.records()] == pytest.approx([-0.5])
+    assert found.statistics[0]["group"] == "measured" and found.statistics[0]["count"] == 1
+    subprocess.run([PROGRAM, "validate", "measured.json", "--figure", "iteration_time", "--json",
+                    "out.json"], cwd=tmp_path, check=True, capture_output=True)
+    assert json.loads((tmp_path / "out.json").read_text())["groups"][0]["statistics"] == \
+        found.json["groups"][0]["statistics"]
+    assert "<html" in found.picture().page and "<table>" in found._repr_html_()
 
 
 def test_other_programs_files_become_scenarios():
