@@ -67,8 +67,11 @@ int run(std::vector<std::string> line) {
   std::vector<std::string> names;
   for (const commands::Command& command : commands::all()) names.emplace_back(command.name);
   const std::string near = did_you_mean(line[0], names);
-  throw commands::UsageError("no command \"" + line[0] + "\"" +
-                             (near.empty() ? "; see stratagem --help" : near));
+  const std::string hint = line[0].ends_with(".json")
+                               ? "; stratagem simulate " + line[0] + " answers it"
+                           : near.empty() ? "; see stratagem --help"
+                                          : near;
+  throw commands::UsageError("no command \"" + line[0] + "\"" + hint);
 }
 
 #ifdef STRATAGEM_MIMALLOC

@@ -2,6 +2,7 @@
 #include "commands/chosen_run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
 
@@ -68,7 +69,10 @@ const study::Run& chosen_run(const study::Scenario& scenario, const Arguments& a
   }
   std::vector<std::string> names;
   for (const study::Run& run : scenario.runs) names.push_back(run.name);
-  throw UsageError("no run named \"" + name + "\" in " + scenario.file + did_you_mean(name, names));
+  const std::string near = did_you_mean(name, names);
+  throw UsageError(
+      "no run named \"" + name + "\" in " + scenario.file +
+      (near.empty() ? fmt::format("; there are \"{}\"", fmt::join(names, "\", \"")) : near));
 }
 
 std::vector<std::string> files_of(const study::Scenario& scenario) {

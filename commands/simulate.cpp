@@ -92,11 +92,14 @@ std::string printed(const study::Scenario& scenario, const study::Answers& answe
   }
   if (asked.has("memory")) return report::memory_table(results);
   if (asked.has("columns")) return report::table_of(results, chosen_columns(asked));
-  std::string text = results.empty() ? scenario.question + "\n" : report::table(scenario, results);
+  const auto sources =
+      asked.has("provenance") ? report::Sources::in_full : report::Sources::in_one_line;
+  std::string text =
+      results.empty() ? scenario.question + "\n" : report::table(scenario, results, sources);
   text += report::workflow_text(answers.workflows);
   if (scenario.workflows && answers.workflows.empty())
     text += "\nWorkflows are left out with --run and --grid.\n";
-  if (!has_price(scenario)) return text;
+  if (!has_price(scenario) || !report::any_measured(results)) return text;
   const auto& all = report::run_columns();
   const auto cost = std::ranges::find(all, "cost", &report::RunColumn::name);
   return text + "\nCost of a billion tokens, at these prices of GPUs:\n\n" +
@@ -128,6 +131,8 @@ Options simulate_options() {
                 fmt::format("print these columns alone, of: {}", fmt::join(columns, ", ")));
   options.among(columns);
   options.flag("accuracy", "print what was measured beside what is predicted, as Markdown");
+  options.flag("provenance",
+               "print which constants are assumed or fitted, and what is beyond measured sizes");
   options.flag("no-remedies", "do not look for changes with which runs fit that do not");
   options.flag("why",
                "also print where time and memory go, and what twice as much of each thing "

@@ -49,7 +49,10 @@ constexpr Missing missing[] = {
     {"zero_optimization.sub_group_size", "steps are of whole segments"},
     {"zero_optimization.offload_*", "buffers on the host are pinned"},
     {"zero_optimization.zero_quantized_*", "nothing is quantised for communication"},
-    {"activation_checkpointing.*", "recomputation is the model's: say it as \"recompute\""},
+    {"activation_checkpointing.*",
+     "recomputation is the model's: say it as \"recompute\", which has \"partition_checkpoints\" "
+     "and \"cpu_checkpointing\""},
+    {"zero_optimization.cpu_offload*", "say it as \"offload\""},
     {"communication_data_type", "gradients are reduced in the type of the precision"},
     {"sparse_attention.*", "attention is dense"},
     {"aio.*", "drives read and write at the rates of their server"},
@@ -126,6 +129,8 @@ Settings read(const std::string& text, const std::string& file) {
       said.take("data_types.grad_accum_dtype").value_or(stage == 0 ? "fp32" : "bf16");
   if (bf16) settings.training.set("precision", sums == "fp32" ? "bf16-fp32-gradients" : "bf16");
   if (fp16) settings.training.set("precision", "fp16");
+  if (!bf16 && !fp16 && (said.has("bf16.enabled") || said.has("fp16.enabled")))
+    settings.training.set("precision", "fp32");
   const std::map<std::string, std::string> optimizers = {
       {"Adam", "adam"}, {"AdamW", "adamw"}, {"FusedAdam", "adam"}, {"SGD", "sgd"}};
   if (const auto type = known_value(said, "optimizer.type", optimizers, "Adam stands in", settings))

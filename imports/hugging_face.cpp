@@ -7,6 +7,7 @@
 #include "base/json_reader.hpp"
 #include "base/nearest.hpp"
 #include "imports/format.hpp"
+#include "imports/known.hpp"
 #include "imports/said.hpp"
 #include "imports/sort.hpp"
 
@@ -71,7 +72,7 @@ void read_gpt(Said& said, Settings& settings) {
   bool dropout = false;
   for (const char* name : {"resid_pdrop", "embd_pdrop", "attn_pdrop", "dropout",
                            "attention_dropout", "activation_dropout"}) {
-    dropout = dropout || said.real(name).value_or(0) > 0;
+    dropout = said.real(name).value_or(0) > 0 || dropout;
   }
   settings.model.set("dropout", dropout).set("attention", "fused");
   if (!said.flag("tie_word_embeddings") && said.has("tie_word_embeddings"))
@@ -131,8 +132,21 @@ void read_llama(Said& said, Settings& settings) {
   read_head_width(said, settings);
 }
 
+/// A Llama but for biases of queries, keys and values.
+void read_qwen2(Said& said, Settings& settings) {
+  read_llama(said, settings);
+  settings.left_out.push_back(
+      {"model_type: qwen2", "biases of queries, keys and values, which llama has not"});
+  if (!said.flag("use_sliding_window"))
+    for (const char* unused : {"sliding_window", "max_window_layers", "layer_types"})
+      said.take(unused);
+}
+
 void read_qwen3(Said& said, Settings& settings) {
   read_llama(said, settings);
+  if (!said.flag("use_sliding_window"))
+    for (const char* unused : {"sliding_window", "max_window_layers", "layer_types"})
+      said.take(unused);
   settings.model.set("qk_norm", true);
 }
 
@@ -288,6 +302,7 @@ const std::map<std::string, Names> models = [] {
   return std::map<std::string, Names>{{"llama", {"llama", llama, &read_llama}},
                                       {"mistral", {"llama", llama, &read_mistral}},
                                       {"mixtral", {"llama", mixtral, &read_mistral}},
+                                      {"qwen2", {"llama", llama, &read_qwen2}},
                                       {"qwen3", {"llama", llama, &read_qwen3}},
                                       {"gpt2", {"gpt", gpt2, &read_gpt}},
                                       {"opt", {"gpt", opt, &read_gpt}},
@@ -338,11 +353,12 @@ Settings read(const std::string& text, const std::string& file) {
   if (std::ranges::any_of(names.keys, is_sequence))
     settings.assumed.push_back(
         {"sequence", "the longest that the model takes; --set model.sequence=4096 says another"});
-  if (const auto dtype = said.take("torch_dtype")) {
-    const std::map<std::string, std::string> precisions = {
-        {"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "bf16"}};
-    const auto precision = precisions.find(*dtype);
-    if (precision != precisions.end()) settings.training.set("precision", precision->second);
+  said.rename("dtype", "torch_dtype");
+  const std::map<std::string, std::string> precisions = {
+      {"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "bf16"}};
+  if (const auto precision =
+          known_value(said, "torch_dtype", precisions, "bf16 stands in", settings)) {
+    settings.training.set("precision", *precision);
     settings.assumed.push_back({"precision", "as the checkpoint is stored; bf16 if that is fp32"});
   }
   sort_left(said, no_matter, missing, settings);

@@ -101,6 +101,8 @@ constexpr Missing missing[] = {
     Missing{"cuda-graph*", "a stack says what graphs have, such as megatron-core-te-graphs"},
     Missing{"delay-wgrad-compute", "gradients of weights are not computed later than others"},
     Missing{"use-megatron-fsdp", "say it as \"zero\": 3"},
+    Missing{"zero-stage", "say it as \"zero\""},
+    Missing{"order", "say it as \"rank_order\""},
 };
 
 /// What each of `--recompute-modules` runs again, by CheckpointWithoutOutput. Not there: whole MLPs
@@ -116,6 +118,21 @@ const std::map<std::string, std::string> narrow_precisions = {{"delayed", "fp8"}
                                                               {"tensorwise", "fp8-current"},
                                                               {"blockwise", "fp8-blocks"},
                                                               {"mxfp8", "mxfp8"}};
+
+/// Arguments of older versions, and of launchers, by those that mean the same.
+constexpr std::pair<const char*, const char*> other_names[] = {
+    {"activations-checkpoint-method", "recompute-method"},
+    {"activations-checkpoint-num-layers", "recompute-num-layers"},
+    {"checkpoint-num-layers", "recompute-num-layers"},
+    {"num-gpus", "nproc-per-node"},
+    {"gpus-per-node", "nproc-per-node"},
+    {"num-nodes", "nnodes"},
+    {"nodes", "nnodes"}};
+
+/// Arguments of older versions that ask for full recomputation.
+constexpr const char* full_recomputation[] = {"checkpoint-activations",
+                                              "deepspeed-activation-checkpointing",
+                                              "activations-checkpoint-method"};
 
 /// What `--recompute-granularity` asks for.
 const std::map<std::string, std::string> granularities = {
@@ -158,8 +175,10 @@ bool set_sharding(Said& words, Settings& settings) {
   const int stage =
       known_value(words, "data-parallel-sharding-strategy", stages, "nothing is divided", settings)
           .value_or(0);
-  if (stage > 0) settings.strategy.set("zero", stage);
-  return stage > 0;
+  if (stage == 0) return false;
+  settings.strategy.set("zero", stage);
+  words.take("use-megatron-fsdp");
+  return true;
 }
 
 /// Settings of a recomputation that is not asked for do not matter.
@@ -170,10 +189,38 @@ void skip_recomputation(Said& words, Settings& settings) {
   }
 }
 
+/// Stages of unequally many layers: the first or the last rank has so many, or embedding and loss
+/// count as a layer each. All other ranks have equally many, and of a rank all chunks. Source:
+/// Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build.
+void read_uneven_stages(Said& words, int ranks, int chunks, int layers, Settings& settings) {
+  const auto first = words.number("decoder-first-pipeline-num-layers");
+  const auto last = words.number("decoder-last-pipeline-num-layers");
+  const int embedding = words.flag("account-for-embedding-in-pipeline-split") ? 1 : 0;
+  const int loss = words.flag("account-for-loss-in-pipeline-split") ? 1 : 0;
+  if (!first && !last && embedding + loss == 0) return;
+  const int others = ranks - (first ? 1 : 0) - (last ? 1 : 0);
+  const int rest = layers + embedding + loss - first.value_or(0) - last.value_or(0);
+  std::vector<int> of_rank(ranks, others > 0 ? rest / others : 0);
+  if (first) of_rank.front() = *first;
+  if (last) of_rank.back() = *last;
+  const bool even = std::ranges::all_of(of_rank, [&](int one) { return one % chunks == 0; });
+  if (rest < 0 || rest != others * (others > 0 ? rest / others : 0) || !even)
+    return settings.left_out.push_back(
+        {"--decoder-*-pipeline-num-layers", "the layers do not come out even"});
+  Json stages = Json::array();
+  for (int stage = 0; stage < ranks * chunks; ++stage) {
+    const int ends = (stage == 0 ? embedding : 0) + (stage == ranks * chunks - 1 ? loss : 0);
+    stages.push(of_rank[stage % ranks] / chunks - ends);
+  }
+  settings.strategy.set("layers_per_stage", stages);
+}
+
 class Megatron {
  public:
   Megatron(const std::string& program, Said words)
       : words_(std::move(words)), whole_(says_network(words_)) {
+    for (const char* old : full_recomputation) recomputes_ = words_.flag(old) || recomputes_;
+    for (const auto& [other, name] : other_names) words_.rename(other, name);
     if (whole_) {
       read_megatron_model(program, words_, settings_);
       return;
@@ -220,6 +267,7 @@ class Megatron {
     if (!whole_ && !bf16 && !fp16 && !fp32 && narrow.empty()) return;
     const std::string type = !narrow.empty() ? narrow : bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     const bool wide = type != "fp32" && !short_sums && (type != "fp16" || sums);
+    casts_ = !narrow.empty();
     settings_.training.set("precision", wide ? type + "-fp32-gradients" : type);
     gradient_bytes_ = wide || type == "fp32" ? 4 : 2;
   }
@@ -279,6 +327,10 @@ class Megatron {
     auto chunks = words_.number("num-virtual-stages-per-pipeline-rank");
     const auto layers =
         words_.number(words_.has("num-layers") ? "num-layers" : "decoder-num-layers");
+    if (each && layers && *layers % (pipeline * *each) != 0)
+      throw InputError("", "/num-layers-per-virtual-pipeline-stage",
+                       fmt::format("a divisor of the {} layers of a rank", *layers / pipeline),
+                       std::to_string(*each));
     if (each) chunks = std::max(1, layers.value_or(1) / (pipeline * *each));
     const bool combined = words_.flag("overlap-moe-expert-parallel-comm");
     if (combined)
@@ -286,7 +338,7 @@ class Megatron {
     if (pipeline == 1) return;
     if (chunks && *chunks > 1 && !combined)
       settings_.strategy.set("schedule", "interleaved").set("chunks", *chunks);
-    read_uneven_stages(pipeline, chunks.value_or(1), layers.value_or(0));
+    read_uneven_stages(words_, pipeline, chunks.value_or(1), layers.value_or(0), settings_);
   }
 
   /// Graphs of mixtures choose a stack that has them.
@@ -304,36 +356,17 @@ class Megatron {
                                                                 : "megatron-core-te-router-graphs");
   }
 
-  /// Stages of unequally many layers: the first or the last rank has so many, or embedding and loss
-  /// count as a layer each. All other ranks have equally many, and of a rank all chunks. Source:
-  /// Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build.
-  void read_uneven_stages(int ranks, int chunks, int layers) {
-    const auto first = words_.number("decoder-first-pipeline-num-layers");
-    const auto last = words_.number("decoder-last-pipeline-num-layers");
-    const int embedding = words_.flag("account-for-embedding-in-pipeline-split") ? 1 : 0;
-    const int loss = words_.flag("account-for-loss-in-pipeline-split") ? 1 : 0;
-    if (!first && !last && embedding + loss == 0) return;
-    const int others = ranks - (first ? 1 : 0) - (last ? 1 : 0);
-    const int rest = layers + embedding + loss - first.value_or(0) - last.value_or(0);
-    std::vector<int> of_rank(ranks, others > 0 ? rest / others : 0);
-    if (first) of_rank.front() = *first;
-    if (last) of_rank.back() = *last;
-    const bool even = std::ranges::all_of(of_rank, [&](int one) { return one % chunks == 0; });
-    if (rest < 0 || rest != others * (others > 0 ? rest / others : 0) || !even)
-      return leave_out("decoder-*-pipeline-num-layers", "the layers do not come out even");
-    Json stages = Json::array();
-    for (int stage = 0; stage < ranks * chunks; ++stage) {
-      const int ends = (stage == 0 ? embedding : 0) + (stage == ranks * chunks - 1 ? loss : 0);
-      stages.push(of_rank[stage % ranks] / chunks - ends);
-    }
-    settings_.strategy.set("layers_per_stage", stages);
-  }
-
   void read_recomputation() {
     const bool selective = words_.flag("recompute-activations");
     const std::string granularity =
         known_value(words_, "recompute-granularity", granularities, "nothing runs again", settings_)
-            .value_or(selective ? "selective" : "");
+            .value_or(recomputes_ ? "full"
+                      : selective ? "selective"
+                                  : "");
+    for (const char* parts :
+         {"distribute-checkpointed-activations", "distribute-saved-activations"})
+      if (words_.flag(parts))
+        leave_out(parts, "say it as \"partition_checkpoints\" of \"recompute\"");
     if (granularity == "selective") return read_modules();
     if (granularity == "full") return read_full_recomputation();
     skip_recomputation(words_, settings_);
@@ -394,7 +427,15 @@ class Megatron {
   void read_data_parallelism() {
     if (set_sharding(words_, settings_)) return;
     const bool sharded = words_.flag("use-distributed-optimizer");
-    const bool ahead = words_.flag("overlap-param-gather");
+    bool ahead = words_.flag("overlap-param-gather");
+    if (ahead && !sharded)
+      leave_out("overlap-param-gather", "it wants --use-distributed-optimizer");
+    if (ahead && sharded && casts_) {
+      leave_out("overlap-param-gather",
+                "weights are whole where products cast them to 8 or 4 bits: they are gathered "
+                "behind the step");
+      ahead = false;
+    }
     const auto copies = words_.number("num-distributed-optimizer-instances");
     const auto ranks = shard_ranks(copies.value_or(1));
     if (sharded && (ahead || ranks)) {
@@ -414,20 +455,37 @@ class Megatron {
   }
 
   Said words_;
-  bool whole_;  ///< is it a whole run, whose arguments have Megatron-LM's defaults?
+  bool whole_;               ///< is it a whole run, whose arguments have Megatron-LM's defaults?
+  bool recomputes_ = false;  ///< in full, by an argument of older versions?
   Settings settings_;
   double gradient_bytes_ = 4;
-  int gpus_ = 0;  ///< 0: not said
+  bool casts_ = false;  ///< are products in 8 or 4 bits?
+  int gpus_ = 0;        ///< 0: not said
 };
 
-/// NAME of the last `pretrain_NAME.py` that is not in a comment; "" where there is none.
-std::string program_in(const std::string& text) {
+/// NAME of each `pretrain_NAME.py` that is not in a comment.
+std::vector<std::string> programs_in(const std::string& text) {
   static const std::regex comment(R"((^|\s)#[^\n]*)"), program(R"(pretrain_(\w+)\.py)");
   const std::string code = std::regex_replace(text, comment, "\n");
-  std::string name;
+  std::vector<std::string> names;
   for (std::sregex_iterator one(code.begin(), code.end(), program), end; one != end; ++one)
-    name = (*one)[1];
-  return name;
+    names.push_back((*one)[1]);
+  return names;
+}
+
+/// What no shell would read so: arguments of all branches and launches are read as those of one.
+void tell_of_script(const std::string& text, std::size_t launches, Settings& settings) {
+  static const std::regex branch(R"((^|\n)[ \t]*(if|case|elif)\s)");
+  if (std::regex_search(text, branch))
+    settings.assumed.push_back(
+        {"all branches",
+         "the script has if or case: arguments of each are read, and of a variable "
+         "the last value"});
+  if (launches > 1)
+    settings.assumed.push_back(
+        {"one launch", fmt::format("arguments of {} are read as if they were one's: a file with "
+                                   "one of them says which",
+                                   launches)});
 }
 
 }  // namespace
@@ -441,12 +499,16 @@ Format megatron() {
           "arguments of Megatron-LM's pretrain_gpt.py, pretrain_bert.py or pretrain_t5.py, in a "
           "launch script or alone",
           [](const std::string& text) {
-            return !program_in(text).empty() || says_network(Said::arguments(text));
+            return !programs_in(text).empty() || says_network(Said::arguments(text));
           },
           [](const std::string& text, const std::string&) {
             Said words = Said::arguments(text);
             if (!says_network(words)) check_network(words);
-            return read_megatron(program_in(text), std::move(words));
+            const std::vector<std::string> programs = programs_in(text);
+            Settings settings =
+                read_megatron(programs.empty() ? "" : programs.back(), std::move(words));
+            tell_of_script(text, programs.size(), settings);
+            return settings;
           }};
 }
 

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "base/pattern.hpp"
+#include "imports/known.hpp"
 #include "imports/megatron_layers.hpp"
 
 namespace stratagem::imports {
@@ -18,6 +20,26 @@ enum class Network : std::uint8_t { gpt, bert, t5 };
 Network network_of(const std::string& program) {
   if (program == "bert") return Network::bert;
   return program == "t5" ? Network::t5 : Network::gpt;
+}
+
+/// Entries of a tokenizer whose file is not said.
+struct Tokenizer {
+  std::string_view name;  ///< a pattern: of Megatron-LM's types, or of files of Hugging Face
+  int entries;
+  std::string_view of;
+};
+const Tokenizer& usual_tokenizer(const std::string& name, Network network) {
+  static constexpr Tokenizer known[] = {{"GPT2BPETokenizer", 50257, "GPT-2"},
+                                        {"Llama2Tokenizer", 32000, "Llama 2"},
+                                        {"BertWordPieceLowerCase", 30522, "uncased BERT"},
+                                        {"BertWordPieceCase", 28996, "cased BERT"},
+                                        {"*Llama-2-*", 32000, "Llama 2"},
+                                        {"*Llama-3*", 128256, "Llama 3"},
+                                        {"*Qwen3-*", 151936, "Qwen3"}};
+  const std::string_view wanted = name.empty() && network != Network::gpt ? known[2].name : name;
+  const auto* const found =
+      std::ranges::find_if(known, [&](const Tokenizer& one) { return matches(wanted, one.name); });
+  return found == std::end(known) ? known[0] : *found;
 }
 
 class Model {
@@ -52,7 +74,9 @@ class Model {
   void read_gpt() {
     Json& model = settings_.model;
     const bool gated = words_.flag("swiglu");
-    const bool rms = words_.take("normalization").value_or("LayerNorm") == "RMSNorm";
+    const std::map<std::string, bool> norms = {{"LayerNorm", false}, {"RMSNorm", true}};
+    const bool rms = known_value(words_, "normalization", norms, "LayerNorm stands in", settings_)
+                         .value_or(false);
     const std::string positions = read_positions();
     const bool biases = !words_.flag("disable-bias-linear");
     const bool llama = gated && rms && positions == "rotary" && !biases;
@@ -204,13 +228,24 @@ class Model {
     return fused;
   }
   [[nodiscard]] bool has_engine() {
-    return words_.take("transformer-impl").value_or("transformer_engine") != "local";
+    const std::map<std::string, bool> engines = {
+        {"transformer_engine", true}, {"inference_optimized", true}, {"local", false}};
+    return known_value(words_, "transformer-impl", engines, "transformer_engine stands in",
+                       settings_)
+        .value_or(true);
   }
 
   /// Is attention one kernel, where layers are Transformer Engine's (`engine`) or not? Proposes
   /// stacks.
   bool fuses_attention(bool engine) {
-    const std::string backend = words_.take("attention-backend").value_or("");
+    const std::map<std::string, std::string> backends = {{"flash", "flash"},
+                                                         {"fused", "fused"},
+                                                         {"auto", "auto"},
+                                                         {"local", "local"},
+                                                         {"unfused", "unfused"}};
+    const std::string backend =
+        known_value(words_, "attention-backend", backends, "auto stands in", settings_)
+            .value_or("");
     const bool flash = words_.flag("use-flash-attn");
     const bool asked = flash || backend == "flash" || backend == "fused";
     if (flash && engine) settings_.no_matter.push_back(words_.as_written("use-flash-attn"));
@@ -219,26 +254,6 @@ class Model {
     settings_.stacks = {"megatron-core-te", "megatron-lm-2022", "megatron-2019"};
     if (!engine) settings_.stacks.erase(settings_.stacks.begin());
     return fused;
-  }
-
-  /// Entries of a tokenizer whose file is not said.
-  struct Tokenizer {
-    std::string_view name;  ///< a pattern: of Megatron-LM's types, or of files of Hugging Face
-    int entries;
-    std::string_view of;
-  };
-  [[nodiscard]] const Tokenizer& usual_tokenizer(const std::string& name) const {
-    static constexpr Tokenizer known[] = {{"GPT2BPETokenizer", 50257, "GPT-2"},
-                                          {"Llama2Tokenizer", 32000, "Llama 2"},
-                                          {"BertWordPieceLowerCase", 30522, "uncased BERT"},
-                                          {"BertWordPieceCase", 28996, "cased BERT"},
-                                          {"*Llama-2-*", 32000, "Llama 2"},
-                                          {"*Llama-3*", 128256, "Llama 3"},
-                                          {"*Qwen3-*", 151936, "Qwen3"}};
-    const std::string_view wanted = name.empty() && network_ != Network::gpt ? known[2].name : name;
-    const auto* const found = std::ranges::find_if(
-        known, [&](const Tokenizer& one) { return matches(wanted, one.name); });
-    return found == std::end(known) ? known[0] : *found;
   }
 
   /// As padded: megatron/training/tokenizer.
@@ -250,7 +265,7 @@ class Model {
       std::string tokenizer = words_.take("tokenizer-type").value_or("");
       if (tokenizer == "HuggingFaceTokenizer")
         tokenizer = words_.take("tokenizer-model").value_or(tokenizer);
-      const Tokenizer& usual = usual_tokenizer(tokenizer);
+      const Tokenizer& usual = usual_tokenizer(tokenizer, network_);
       if (!matches(tokenizer, usual.name) && !tokenizer.empty())
         settings_.no_matter.push_back(words_.as_written("tokenizer-type " + tokenizer));
       entries = usual.entries;

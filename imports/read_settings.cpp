@@ -15,8 +15,12 @@ const Format& format_of(const std::string& text, const std::string& file, const 
     if (name.empty() ? format.is(text) : format.name == name) return format;
     names.push_back(format.name);
   }
-  const bool is_ours = text.find("\"question\"") != std::string::npos;
-  const std::string other = is_ours ? "a scenario, which `simulate` answers" : "another one";
+  const auto says = [&](const char* key) { return text.find(key) != std::string::npos; };
+  const std::string other = text.find_first_not_of(" \t\r\n{}[]") == std::string::npos
+                                ? "nothing in it"
+                            : says("\"question\"")    ? "a scenario, which `simulate` answers"
+                            : says("\"hidden_size\"") ? "a config.json without \"model_type\""
+                                                      : "another one (--from says which)";
   throw InputError(file, "", fmt::format("a file of {}", fmt::join(names, ", ")),
                    name.empty() ? other : name);
 }

@@ -2,6 +2,7 @@
 #include "imports/said.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -12,6 +13,7 @@
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "base/nearest.hpp"
+#include "strategies/language/expression.hpp"
 
 namespace stratagem::imports {
 namespace {
@@ -34,30 +36,60 @@ std::string plain(const std::string& text) {
   return result;
 }
 
-/// Values of variables that are set where a line begins or after a semicolon: "TP=8", or the
-/// default of "TP=${TENSOR:-8}". One that holds arguments, "ARGS='--lr 1'", has none here: its
-/// arguments are read where they stand.
-std::map<std::string, std::string> variables_of(const std::string& text) {
-  static const std::regex assignment(R"((?:^|[\n;])[ \t]*(?:export\s+)?([A-Za-z_]\w*)=["']?)"
-                                     R"((?:\$\{\w+:?-([\w.,/-]+)\}|([\w.,/][\w.,/-]*)))");
-  std::map<std::string, std::string> values;
-  for (std::sregex_iterator at(text.begin(), text.end(), assignment), end; at != end; ++at)
-    values[(*at)[1]] = (*at)[2].matched ? (*at)[2] : (*at)[3];
+using Variables = std::map<std::string, std::string>;
+
+/// Of the script, else of the environment, as a shell would find it.
+std::optional<std::string> value_of(const std::string& name, const Variables& values) {
+  if (const auto known = values.find(name); known != values.end()) return known->second;
+  const char* const outside = std::getenv(name.c_str());
+  return outside == nullptr ? std::nullopt : std::optional<std::string>(outside);
+}
+
+std::string replaced(const std::string& word, const Variables& values);
+
+/// "8" of the "2*$GPUS" in "$((2*$GPUS))"; nothing where a name has no value.
+std::optional<std::string> computed(const std::string& text, const Variables& values) {
+  try {
+    strategies::Expression expression(replaced(text, values), "");
+    std::vector<std::int64_t> numbers;
+    for (const std::string& name : expression.names())
+      numbers.push_back(std::stoll(value_of(name, values).value_or("")));
+    return std::to_string(expression.evaluate(numbers));
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+/// Values of variables that are set where a line begins or after a semicolon: "TP=8", the default
+/// of "TP=${TENSOR:-8}", what "N=$((TP*2))" computes. One that holds arguments, "ARGS='--lr 1'", has
+/// none here: its arguments are read where they stand.
+Variables variables_of(const std::string& text) {
+  static const std::regex assignment(
+      R"re((?:^|[\n;])[ \t]*(?:export\s+)?([A-Za-z_]\w*)=)re"
+      R"re((?:\$\(\(([^()\n]+)\)\)|["']?(\$\{[^}\n]*\}|[^\s;"'()]+)))re");
+  static const std::regex plain_value(R"([\w.,/][\w.,/-]*)");
+  Variables values;
+  for (std::sregex_iterator at(text.begin(), text.end(), assignment), end; at != end; ++at) {
+    const std::smatch& found = *at;
+    const std::optional<std::string> value =
+        found[2].matched ? computed(found[2], values) : replaced(found[3], values);
+    if (value && std::regex_match(*value, plain_value)) values[found[1]] = *value;
+  }
   return values;
 }
 
 /// "$TP" and "${TP}" by what they were set to; "${TP:-8}" by the default. Others stay.
-std::string replaced(const std::string& word, const std::map<std::string, std::string>& values) {
+std::string replaced(const std::string& word, const Variables& values) {
   if (word.find('$') == std::string::npos) return word;
-  static const std::regex use(R"(\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+)))");
+  static const std::regex use(R"re(\$(?:\{(\w+)(?::?[-=]["']?([^}"']*)["']?)?\}|(\w+)))re");
   std::string result;
   auto from = word.begin();
   for (std::sregex_iterator at(word.begin(), word.end(), use), end; at != end; ++at) {
     const std::string name = (*at)[1].matched ? (*at)[1] : (*at)[3];
     result.append(from, (*at)[0].first);
-    const auto known = values.find(name);
-    if (known != values.end())
-      result += known->second;
+    const std::optional<std::string> known = value_of(name, values);
+    if (known)
+      result += *known;
     else if ((*at)[2].matched)
       result += (*at)[2];
     else
@@ -108,7 +140,7 @@ void Said::add(const std::string& name, std::vector<std::string> words, const st
 
 Said Said::arguments(const std::string& text) {
   Said result;
-  const std::map<std::string, std::string> variables = variables_of(text);
+  const Variables variables = variables_of(text);
   std::string name;
   for (const std::string& written : words_of(plain(text))) {
     const std::string word = replaced(written, variables);
@@ -153,6 +185,16 @@ Said Said::json(const std::string& text, const std::string& file) {
   return result;
 }
 
+void Said::rename(const std::string& from, const std::string& to) {
+  const auto found = values_.find(from);
+  if (found == values_.end() || values_.contains(to)) return;
+  values_[to] = found->second;
+  values_.erase(found);
+  texts_[to] = texts_.at(from);
+  if (const auto unset = unset_.find(from); unset != unset_.end()) unset_[to] = unset->second;
+  std::ranges::replace(order_, from, to);
+}
+
 std::optional<std::string> Said::take(const std::string& name) {
   const auto found = values_.find(name);
   if (found == values_.end()) {
@@ -193,7 +235,7 @@ std::string Said::without_value(const std::string& name) const {
   const auto unset = unset_.find(name);
   if (unset == unset_.end()) return "nothing behind it";
   if (unset->second == "$") return "an expression of the shell, which is not computed";
-  return unset->second + ", which the file gives no value";
+  return unset->second + ", to which neither the file nor the environment gives a plain value";
 }
 
 std::optional<int> Said::number(const std::string& name, int least) {
@@ -212,13 +254,13 @@ std::string Said::as_written(const std::string& argument) const {
 }
 
 std::string Said::slip_of(const Value& value) const {
-  for (std::string name : absent_) {
-    if (!is_written_for(value.name, name)) continue;
-    if (value.text.starts_with("--")) return "--" + name;
-    std::ranges::replace(name, '-', '_');
-    return name;
+  std::vector<std::string> near = meant(value.name, {absent_.begin(), absent_.end()});
+  const bool is_argument = value.text.starts_with("--");
+  for (std::string& name : near) {
+    if (!is_argument) std::ranges::replace(name, '-', '_');
+    if (is_argument) name = "--" + name;
   }
-  return "";
+  return fmt::format("{}", fmt::join(near, " or "));
 }
 
 std::vector<Said::Value> Said::left() const {

@@ -16,7 +16,8 @@ namespace stratagem::imports {
 class Said {
  public:
   /// Arguments "--name value ..." wherever they stand: on a command line, in a variable or an array
-  /// of a shell script. Variables that the text sets to a plain value ("TP=8") are replaced.
+  /// of a shell script. Variables that the text sets to a plain value ("TP=8"), or that the
+  /// environment has, are replaced.
   /// Underscores of names count as hyphens. Of several arguments of one name the last counts.
   static Said arguments(const std::string& text);
   /// Members of a JSON document, those of objects as "zero_optimization.stage"; null says nothing.
@@ -28,6 +29,9 @@ class Said {
 
   /// A setting of so many words; of several of one name the last counts.
   void add(const std::string& name, std::vector<std::string> words, const std::string& text);
+
+  /// Another name for a setting that is there, unless that is there, too.
+  void rename(const std::string& from, const std::string& to);
 
   [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   /// The value, of several words the first, of a flag ""; nothing if it is not there.
@@ -53,8 +57,8 @@ class Said {
   };
   /// What was not read, in order.
   [[nodiscard]] std::vector<Value> left() const;
-  /// The name, as the file would write it, that was asked for, is not there, and is a letter or two
-  /// off; "" if there is none.
+  /// The names, as the file would write them, that were asked for, are not there, and may be meant;
+  /// "" if there is none.
   [[nodiscard]] std::string slip_of(const Value& value) const;
 
  private:

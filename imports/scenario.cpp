@@ -141,14 +141,14 @@ void keep_said(const Settings& earlier, const std::string& key, Settings& all) {
                    but.empty() ? "none" : "none; not read: " + shortened(but, 120));
 }
 
-/// The model that files say. Where they name none, the preset that was set fills in what they leave
-/// open: they may say the length of samples.
+/// The model that files say. A preset that was set replaces it, but for the length of samples.
 Json model_of(const Settings& settings, std::vector<study::KeyValues>& changes) {
   const std::vector<std::string> preset = {"model", "preset"};
   const auto set = std::ranges::find(changes, preset, &study::KeyValues::path);
-  if (set == changes.end() || says(settings, "family") || says(settings, "preset"))
-    return settings.model;
-  Json model = Json(settings.model).set("preset", set->values.front());
+  if (set == changes.end()) return settings.model;
+  Json model = Json::object().set("preset", set->values.front());
+  const JsonReader said = reader_of(settings.model);
+  if (said.has("sequence")) model.set("sequence", copy_of(said.at("sequence")));
   changes.erase(set);
   return model;
 }

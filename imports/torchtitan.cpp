@@ -136,7 +136,9 @@ class Torchtitan {
       layers_ = static_cast<int>(
           JsonReader::from_text(preset->keys, "preset").at("layers").whole_number());
     }
-    said_.copy("training.seq_len", settings_.model, "sequence");
+    if (!said_.has("training.seq_len"))
+      settings_.assumed.push_back({"sequence", "torchtitan's default, 2048"});
+    settings_.model.set("sequence", said_.number("training.seq_len").value_or(2048));
   }
 
   /// Wherever tensor ranks divide a layer, they divide the tokens of its norms and residual sums.
@@ -175,8 +177,8 @@ class Torchtitan {
     if (shards > 0) settings_.strategy.set("data", replicas * shards);
     divides_weights_ = shards != 1 || context > 1;
     if (!divides_weights_) {
-      settings_.strategy.set("overlap_gradients", true).set("bucket", "25 MiB");
-      settings_.assumed.push_back({"bucket 25 MiB", "PyTorch's DistributedDataParallel's"});
+      settings_.strategy.set("overlap_gradients", true).set("bucket", "100 MiB");
+      settings_.assumed.push_back({"bucket 100 MiB", "torchtitan's for replicas"});
       if (replicas > 1 && (tensor > 1 || pipeline_ > 1))
         leave_out("parallelism.data_parallel_shard_degree: 1",
                   "torchtitan refuses replicas of a model that tensor or pipeline ranks divide");
@@ -201,6 +203,7 @@ class Torchtitan {
   void read_batch() {
     const std::string name =
         said_.has("training.batch_size") ? "training.batch_size" : "training.local_batch_size";
+    if (!said_.has(name)) settings_.assumed.push_back({name, "torchtitan's default, 8"});
     const int local = said_.number(name).value_or(8);
     const int cut = degree("pipeline_parallel_microbatch_size");
     const int micro = pipeline_ > 1 ? cut : local;

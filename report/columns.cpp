@@ -12,7 +12,7 @@ void add_row(std::vector<Column>& columns, const std::vector<std::string>& texts
   for (std::size_t c = 0; c < columns.size(); ++c) columns[c].texts.push_back(texts.at(c));
 }
 
-std::string text_of(const std::vector<Column>& columns) {
+std::vector<std::string> lines_of(const std::vector<Column>& columns) {
   std::vector<std::string> lines(columns.front().texts.size() + 1);
   for (const Column& column : columns) {
     std::size_t width = column.heading.size();
@@ -24,9 +24,13 @@ std::string text_of(const std::vector<Column>& columns) {
                                      : fmt::format("{:>{}}", text, width));
     }
   }
+  for (std::string& line : lines) line.resize(line.find_last_not_of(' ') + 1);
+  return lines;
+}
+
+std::string text_of(const std::vector<Column>& columns) {
   std::string all;
-  for (const std::string& line : lines)
-    all += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  for (const std::string& line : lines_of(columns)) all += line + "\n";
   return all;
 }
 

@@ -18,6 +18,8 @@ void add_row(std::vector<Column>& columns, const std::vector<std::string>& texts
 
 /// A line of headings, then one for each row. Expects as many texts in all columns, of which there
 /// is one at least.
+std::vector<std::string> lines_of(const std::vector<Column>& columns);
+/// The same, each with a line's end.
 std::string text_of(const std::vector<Column>& columns);
 
 }  // namespace stratagem::report

@@ -2,6 +2,7 @@
 #include "report/run_columns.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -33,12 +34,15 @@ FlopsPerSecond peak_of(const Result& result) {
   return run.profile.peak.at(model::to_text(run.training.precision.products)).value;
 }
 
-Value figure(const Result& result, const char* name) {
+Value figure_if_fits(const Result& result, const char* name) {
+  if (!fits(result)) return std::nullopt;
   const auto found = std::ranges::find(result.figures, name, &study::Figure::name);
   return found == result.figures.end() ? std::nullopt : found->predicted;
 }
 
-std::string number(double value) { return fmt::format("{:.4g}", value); }
+std::string number(double value) {
+  return value < 1000 ? fmt::format("{:.4g}", value) : fmt::format("{:.0f}", value);
+}
 std::string whole(double value) { return fmt::format("{:.0f}", value); }
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string seconds(double value) { return fmt::format("{:.3f} s", value); }
@@ -79,7 +83,9 @@ Value cost(const Result& result) {
 
 std::string text_of_row(const RunColumn& column, const Result& result) {
   const Value value = column.value(result);
-  return value ? column.text(*value) : "-";
+  if (!value) return "-";
+  const bool differs = column.name == "iteration_time" && !result.outcome.metrics->steady;
+  return (differs ? "~" : "") + column.text(*value);
 }
 
 /// Why a run does not run, or what it barely fits into.
@@ -123,9 +129,9 @@ const std::vector<RunColumn>& run_columns() {
       {"mfu", "MFU", &if_fits<mfu>, &percent},
       {"hfu", "HFU", &if_fits<hfu>, &percent},
       {"scaling_efficiency", "efficiency",
-       [](const Result& result) { return figure(result, "scaling_efficiency"); }, &percent},
-      {"speedup", "speed-up", [](const Result& result) { return figure(result, "speedup"); },
-       &number},
+       [](const Result& result) { return figure_if_fits(result, "scaling_efficiency"); }, &percent},
+      {"speedup", "speed-up",
+       [](const Result& result) { return figure_if_fits(result, "speedup"); }, &number},
       {"exposed", "exposed comm.", &if_fits<exposed>, &percent},
       {"idle", "idle", &if_fits<idle>, &percent},
       {"memory", "memory", &memory, &bytes},
@@ -134,19 +140,30 @@ const std::vector<RunColumn>& run_columns() {
   return all;
 }
 
-std::string table_of(const std::vector<Result>& results,
-                     const std::vector<const RunColumn*>& columns) {
+std::vector<std::string> rows_of(const std::vector<Result>& results,
+                                 const std::vector<std::string>& names,
+                                 const std::vector<const RunColumn*>& columns) {
   std::vector<Column> table = {{.heading = "run", .left = true}, {"GPUs"}};
   for (const RunColumn* column : columns) table.push_back({column->heading});
-  std::string reasons;
-  for (const Result& result : results) {
-    std::vector<std::string> row = {result.run->name, gpus(result)};
-    for (const RunColumn* column : columns) row.push_back(text_of_row(*column, result));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    std::vector<std::string> row = {names[i], gpus(results[i])};
+    for (const RunColumn* column : columns) row.push_back(text_of_row(*column, results[i]));
     add_row(table, row);
-    reasons += reason(result);
   }
-  const std::string below = reasons + remarks(results);
-  return text_of(table) + (below.empty() ? "" : "\n" + below);
+  return lines_of(table);
+}
+
+std::string table_of(const std::vector<Result>& results,
+                     const std::vector<const RunColumn*>& columns) {
+  std::vector<std::string> names;
+  std::string below;
+  for (const Result& result : results) {
+    names.push_back(result.run->name);
+    below += reason(result);
+  }
+  below += remarks(results);
+  return fmt::format("{}\n", fmt::join(rows_of(results, names, columns), "\n")) +
+         (below.empty() ? "" : "\n" + below);
 }
 
 std::string csv_of(const std::vector<Result>& results) {

@@ -22,7 +22,13 @@ struct RunColumn {
 /// currency of the cluster's price per billion tokens.
 const std::vector<RunColumn>& run_columns();
 
-/// A line for each run, with these columns; below, why runs are refused or do not fit.
+/// The line of headings, and one for each run, which has this name there, with these columns. A
+/// time is marked where successive iterations still differ.
+std::vector<std::string> rows_of(const std::vector<study::Result>& results,
+                                 const std::vector<std::string>& names,
+                                 const std::vector<const RunColumn*>& columns);
+
+/// The same lines; below, why runs are refused or do not fit.
 std::string table_of(const std::vector<study::Result>& results,
                      const std::vector<const RunColumn*>& columns);
 

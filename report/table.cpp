@@ -3,18 +3,27 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
 
 #include "base/quantity_text.hpp"
+#include "report/answer_rows.hpp"
 #include "report/figure_text.hpp"
 #include "report/memory_table.hpp"
 #include "report/report.hpp"
+#include "report/sources.hpp"
 #include "report/wrapped.hpp"
 #include "study/figures.hpp"
 #include "study/simulate.hpp"
 
 namespace stratagem::report {
+
+bool any_measured(const std::vector<study::Result>& results) {
+  return std::ranges::any_of(results, [](const study::Result& result) {
+    return std::ranges::any_of(
+        result.figures, [](const study::Figure& figure) { return figure.measured.has_value(); });
+  });
+}
+
 namespace {
 
 using study::Figure;
@@ -123,9 +132,9 @@ std::string remedies(const Result& result) {
   return text;
 }
 
-/// The run and its first measured figure; a line more for each further one, for every one of
-/// memory, which is named, and for what went wrong.
-std::string lines(const Result& result, const std::string& name, std::size_t name_width) {
+/// The run and its first measured figure; a line more for each further one, and for every one of
+/// memory, which is named.
+std::string compared(const Result& result, const std::string& name, std::size_t name_width) {
   std::string lead = prediction(result, name, name_width);
   const std::size_t width = heading_width(name_width);
   std::string text;
@@ -138,7 +147,12 @@ std::string lines(const Result& result, const std::string& name, std::size_t nam
     text += lead + comparison(result, figure) + "\n";
     lead.assign(width, ' ');
   }
-  if (text.empty()) text = lead + "\n";
+  return text.empty() ? lead + "\n" : text;
+}
+
+/// A line for what went wrong, or nearly.
+std::string notes(const Result& result) {
+  std::string text;
   if (!result.outcome.tight.empty()) text += "  tight: " + result.outcome.tight + "\n";
   if (!result.outcome.metrics) text += refusal_text(result);
   if (result.outcome.status == Outcome::Status::out_of_memory) {
@@ -175,16 +189,21 @@ std::string baselines(const std::vector<Result>& results) {
   return " Scaling efficiency: model TFLOP/s per GPU over that of " + of + ".";
 }
 
-std::string legend(const std::vector<Result>& results) {
-  std::string text = wrapped(
+/// Of columns that stand beside measured figures.
+std::string compared_legend(const std::vector<Result>& results) {
+  const std::string text = wrapped(
       "TFLOP/s: model counts matrix products, of a GPT those of Megatron-LM's formula, without "
       "recomputation; hardware (and measured) with it, as kernels compute: without pairs of tokens "
       "that fused attention skips." +
           baselines(results),
       2);
-  text +=
-      "Peak memory: used, as in nvidia-smi (docs/internals/memory.md); GB = 1e9 bytes. "
-      "Error: % of measured, or points (pt).\n";
+  return text +
+         "Peak memory: used, as in nvidia-smi (docs/internals/memory.md); GB = 1e9 bytes. "
+         "Error: % of measured, or points (pt).\n";
+}
+
+std::string legend(const std::vector<Result>& results) {
+  std::string text = any_measured(results) ? compared_legend(results) : answer_legend(results);
   const bool from_memory = std::ranges::any_of(results, [](const Result& result) {
     return std::ranges::any_of(result.figures,
                                [](const Figure& f) { return f.measured && !f.gates; });
@@ -201,148 +220,47 @@ std::string legend(const std::vector<Result>& results) {
   return text;
 }
 
-/// The weakest constants over all runs, by the file that they stand in.
-std::string provenance(const std::vector<Result>& results) {
-  cost::Provenance weakest = cost::Provenance::measured;
-  for (const Result& result : results)
-    weakest = std::max(weakest, result.outcome.weakest.provenance);
-  std::map<std::string, std::vector<std::string>> by_file;
-  const auto add = [&](const std::string& file, const std::vector<std::string>& paths) {
-    for (const std::string& path : paths) {
-      const std::string name = path.substr(1);
-      std::vector<std::string>& names = by_file[file];
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
-  };
-  for (const Result& result : results) {
-    if (result.outcome.weakest.provenance != weakest) continue;
-    add("profile " + result.run->profile.name, result.outcome.weakest.profile);
-    add("stack " + result.run->stack.name, result.outcome.weakest.stack);
-    add("cluster " + result.run->cluster.design().name, result.outcome.weakest.cluster);
+/// The headings, then the lines of each run: figures beside measured ones, where there are any.
+std::vector<std::string> rows_with_headings(const std::vector<Result>& results,
+                                            const std::vector<std::string>& assumed) {
+  std::vector<std::string> names;
+  for (const Result& result : results) names.push_back(marked_name(*result.run, assumed));
+  if (!any_measured(results)) {
+    std::vector<std::string> rows = answer_rows(results, names);
+    for (std::string& row : rows) row += "\n";
+    return rows;
   }
-  std::string text = "Weakest provenance used: " + cost::to_text(weakest) + "\n";
-  for (const auto& [file, names] : by_file)
-    text += wrapped(fmt::format("  {}: {}", file, fmt::join(names, ", ")), 4);
-  return text;
-}
-
-/// The run with the largest share of kernels beyond what was measured, and that with the largest
-/// share of communication; nothing where there is neither. Kinds of less than 0.1 % are in the sum
-/// only.
-std::string extrapolations(const std::vector<Result>& results) {
-  const auto most = [&](const auto& share) {
-    return std::ranges::max_element(
-        results, {}, [&](const Result& result) { return share(result.outcome.extrapolated); });
-  };
-  const auto percent = [](double share) {
-    return share < 0.0995 ? fmt::format("{:.2g} %", 100 * share)
-                          : fmt::format("{:.0f} %", 100 * share);
-  };
-  std::string text;
-  const auto kernels = most([](const auto& e) { return e.kernel_time; });
-  if (kernels->outcome.extrapolated.kernel_time > 0) {
-    constexpr double least_named = 0.001;
-    std::vector<std::pair<double, std::string>> largest;
-    for (const auto& [kind, share] : kernels->outcome.extrapolated.by_kind) {
-      if (share >= least_named) largest.emplace_back(-share, kind);
-    }
-    std::ranges::sort(largest);
-    std::vector<std::string> kinds;
-    for (const auto& [share, kind] : largest) kinds.push_back(kind + " " + percent(-share));
-    if (kinds.empty()) kinds.emplace_back("each kind less than 0.1 %");
-    text += fmt::format(" {} of the kernels' time ({}; {});",
-                        percent(kernels->outcome.extrapolated.kernel_time), fmt::join(kinds, ", "),
-                        kernels->run->name);
-  }
-  const auto bytes = most([](const auto& e) { return e.bytes; });
-  if (bytes->outcome.extrapolated.bytes > 0) {
-    text += fmt::format(" {} of the bytes communicated ({});",
-                        percent(bytes->outcome.extrapolated.bytes), bytes->run->name);
-  }
-  if (text.empty()) return "";
-  text.back() = '.';
-  return wrapped("Extrapolated beyond measured sizes, at most:" + text, 2);
-}
-
-/// The run that loses most to rows which are not aligned, if that is 1 % and more.
-std::string unaligned(const std::vector<Result>& results) {
-  const auto most = std::ranges::max_element(
-      results, {}, [](const Result& result) { return result.outcome.extrapolated.unaligned; });
-  const double share = most->outcome.extrapolated.unaligned;
-  if (share < 0.01) return "";
-  return wrapped(
-      fmt::format("Unaligned rows of products cost at most {:.0f} % of the kernels' time "
-                  "({}): sizes that are multiples of 8 would be faster.",
-                  100 * share, most->run->name),
-      2);
-}
-
-/// What was fitted to whole runs, so that everybody sees which ones are no predictions.
-std::string scalars(const std::vector<Result>& results) {
-  std::map<std::string, std::string> by_stack;
-  for (const Result& result : results) {
-    const cost::Stack& stack = result.run->stack;
-    std::string& text = by_stack[stack.name];
-    if (!text.empty()) continue;
-    text = "Stack " + stack.name + ":";
-    const auto add = [&](const char* name, const cost::Constant<double>& constant) {
-      text += fmt::format(" {} {:.4g}, {} ({});", name, constant.value,
-                          cost::to_text(constant.provenance), constant.source);
-    };
-    add("slowdown", stack.slowdown);
-    add("host_factor", stack.host_factor);
-    if (stack.product_slowdown) add("product_slowdown", *stack.product_slowdown);
-    text.pop_back();
-  }
-  std::string all;
-  for (const auto& [name, text] : by_stack) all += wrapped(text, 2);
-  return all;
-}
-
-/// On which clusters measurements, not ports, limit collectives between servers.
-std::string networks(const std::vector<Result>& results) {
-  std::map<std::string, std::string> by_server;
-  for (const Result& result : results) {
-    const topology::NodeDesign& design = result.run->cluster.design();
-    const std::vector<topology::MeasuredCollective>& measured = design.measured.all_reduces;
-    if (measured.empty() || result.run->cluster.nodes() < 2) continue;
-    std::string& text = by_server[design.name];
-    if (!text.empty()) continue;
-    text =
-        "Collectives between servers of " + design.name + " get what was measured over all GPUs of";
-    for (const topology::MeasuredCollective& one : measured)
-      text += fmt::format(" {},", one.servers);
-    text.back() = ' ';
-    text += "servers, over as many ranks as theirs (" + measured.front().source + ").";
-  }
-  std::string all;
-  for (const auto& [name, text] : by_server) all += wrapped(text, 2);
-  return all;
+  std::size_t width = 4;
+  for (const std::string& name : names) width = std::max(width, name.size());
+  std::vector<std::string> rows = {heading(width)};
+  for (std::size_t i = 0; i < results.size(); ++i)
+    rows.push_back(compared(results[i], names[i], width));
+  return rows;
 }
 
 }  // namespace
 
-std::string table(const study::Scenario& scenario, const std::vector<Result>& results) {
+std::string table(const study::Scenario& scenario, const std::vector<Result>& results,
+                  Sources sources) {
   const std::vector<std::string> assumed = assumptions(results);
-  std::size_t name_width = 4;
-  for (const Result& result : results)
-    name_width = std::max(name_width, marked_name(*result.run, assumed).size());
-  std::string text = scenario.question + "\n\n" + heading(name_width);
+  const std::vector<std::string> rows = rows_with_headings(results, assumed);
+  std::string text = scenario.question + "\n\n" + rows.front();
   std::string group;
-  for (const Result& result : results) {
-    if (result.run->compared.group != group)
-      text += "\n" + (group = result.run->compared.group) + "\n";
-    text += lines(result, marked_name(*result.run, assumed), name_width);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].run->compared.group != group)
+      text += "\n" + (group = results[i].run->compared.group) + "\n";
+    text += rows[i + 1] + notes(results[i]);
   }
   text += "\n";
+  if (!any_measured(results)) text += where_time_goes(results);
   const bool answered = std::ranges::any_of(
       results, [](const Result& one) { return one.outcome.metrics.has_value(); });
   if (answered) text += legend(results);
   for (std::size_t i = 0; i < assumed.size(); ++i)
     text += wrapped(fmt::format("[{}] assumed: {}", i + 1, assumed[i]), 4);
   if (!answered) return text;
-  return text + provenance(results) + extrapolations(results) + unaligned(results) +
-         networks(results) + scalars(results);
+  text += unaligned_rows(results);
+  return text + (sources == Sources::in_full ? sources_in_full(results) : sources_line(results));
 }
 
 }  // namespace stratagem::report

@@ -55,7 +55,10 @@ class Space {
   /// first where its option says that only that one is worth it?
   [[nodiscard]] bool leaves_out(std::size_t number) const;
   /// Throws InputError for keys of the file that nobody asked for, once a run has been read.
-  void finish() const { scenario_.finish(); }
+  void finish() const {
+    scenario_.finish();
+    defaults_.finish();  // also keys that are set over them
+  }
   /// The values that vary: "tensor 8, pipeline 4, zero 1".
   [[nodiscard]] std::string words(std::size_t number) const;
 

@@ -70,6 +70,9 @@ class Sums {
   void add(const cost::Kernel& kernel, double times) {
     const double seconds = times * cost::kernel_time(kernel, profile_, stack_).value;
     seconds_ += seconds;
+    if (cost::is_frameworks_own(kernel.kind)) streaming_ += seconds;
+    if (kernel.kind == cost::KernelKind::gemm || cost::is_attention(kernel.kind))
+      products_ += seconds;
     if (!measured(kernel, profile_)) beyond_[kind_of(kernel)] += seconds;
     if (kernel.alignment == 0) return;
     cost::Kernel aligned = kernel;
@@ -92,6 +95,7 @@ class Sums {
     }
     if (bytes_ > 0) shares.bytes = bytes_beyond_ / bytes_;
     if (seconds_ > 0) shares.unaligned = unaligned_ / seconds_;
+    if (products_ > 0) shares.products = products_ / (products_ + streaming_);
     return shares;
   }
 
@@ -102,6 +106,7 @@ class Sums {
   double bytes_ = 0;
   double bytes_beyond_ = 0;
   double unaligned_ = 0;
+  double products_ = 0, streaming_ = 0;
   std::map<std::string, double> beyond_;
 };
 

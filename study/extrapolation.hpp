@@ -1,4 +1,4 @@
-// How much of a prediction lies beyond what was measured, and how much unaligned rows cost.
+// What the kernels of a prediction are: products or others, beyond what was measured, unaligned.
 #pragma once
 
 #include <map>
@@ -22,6 +22,9 @@ struct Extrapolated {
   double bytes = 0;
   /// Of the sum of all kernels' times: what products lose since their rows are not aligned.
   double unaligned = 0;
+  /// Of the sum of the times of all kernels on GPUs: products of matrices and attention. The others
+  /// stream data through memory.
+  double products = 0;
 };
 
 Extrapolated extrapolated(const cost::Profile& profile, const cost::Stack& stack,

@@ -60,7 +60,8 @@ void read_batch(Run& run, const JsonReader& training) {
   constexpr std::int64_t most = 4096;
   if (run.batch.global / per_step > most) {
     training.at("global_batch")
-        .fail("at most " + std::to_string(most) + " micro-batches of " + std::to_string(per_step));
+        .fail("at most " + std::to_string(most) + " micro-batches of " + std::to_string(per_step) +
+              " samples (samples, not tokens)");
   }
   run.batch.micro_batches = static_cast<int>(run.batch.global / per_step);
 }
@@ -263,14 +264,26 @@ void read_parts(Run& run, const JsonReader& reader) {
   if (run.plan) check();
 }
 
+/// A key of every run, whose values the library has.
+JsonReader named_in_library(const JsonReader& run, const std::string& key,
+                            const std::string& example) {
+  if (!run.has(key))
+    run.fail("the key \"" + key + "\", such as \"" + example + "\" (`stratagem list " + key +
+                 "s` has all), here or in \"defaults\"",
+             "no such key");
+  return run.at(key);
+}
+
 Run read_run(const JsonReader& reader, const std::string& baseline,
              const std::optional<cost::Profile>& instead = {}) {
   // All that may throw comes first: g++ 12 takes down members of an aggregate that were never made.
   const JsonReader strategy = strategy_of(reader);
   const std::string name = reader.at("name").text();
-  const cost::Profile profile = read_profile(reader.at("profile"), instead);
+  const cost::Profile profile =
+      read_profile(named_in_library(reader, "profile", "h100-sxm5"), instead);
   const cost::Stack stack =
-      cost::read_stack(file_of(reader.at("stack"), "stacks"), library() / "stacks");
+      cost::read_stack(file_of(named_in_library(reader, "stack", "megatron-core-te"), "stacks"),
+                       library() / "stacks");
   Run run{.origin = {reader.file(), reader.path(), {reader.file()}},
           .name = name,
           .compared = {.baseline = baseline},
@@ -429,14 +442,24 @@ Scenario scenario_of(const JsonReader& written, const std::optional<cost::Profil
   return scenario;
 }
 
+JsonReader scenario_in(const std::string& file) {
+  for (const char* end : {".sh", ".yaml", ".yml", ".toml"}) {
+    if (file.ends_with(end))
+      throw InputError(file, "",
+                       "a scenario: `stratagem import " + file + " -o scenario.json` writes one",
+                       "another program's file");
+  }
+  return JsonReader::from_file(file);
+}
+
 }  // namespace
 
 Scenario read_scenario(const std::string& file, const std::optional<cost::Profile>& instead) {
-  return scenario_of(JsonReader::from_file(file), instead, {});
+  return scenario_of(scenario_in(file), instead, {});
 }
 
 Scenario read_scenario(const std::string& file, const std::vector<KeyValues>& changes) {
-  return scenario_of(JsonReader::from_file(file), {}, changes);
+  return scenario_of(scenario_in(file), {}, changes);
 }
 
 Scenario read_scenario(const JsonReader& scenario, const std::vector<KeyValues>& changes) {

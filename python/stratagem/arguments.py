@@ -150,6 +150,8 @@ def question(scenario, folder):
     if isinstance(scenario, Mapping):
         return json.dumps(plain(scenario, "")), folder or ".", "scenario"
     path = os.fspath(scenario)
+    if str(path).lstrip().startswith("{"):
+        raise wrong("/scenario", "a dict (json.loads makes one) or the path of a file", scenario)
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

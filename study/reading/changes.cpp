@@ -14,6 +14,7 @@
 #include "model/zoo/all.hpp"
 #include "strategies/parallel/all.hpp"
 #include "study/reading/named_presets.hpp"
+#include "topology/presets.hpp"
 
 namespace stratagem::study {
 namespace {
@@ -151,8 +152,15 @@ Json over(const Json& upper, const Json& lower) {
       JsonReader::from_text(upper.text(), "").over(JsonReader::from_text(lower.text(), "")));
 }
 
-/// A change to a preset replaces what the run says itself of the model: it brings all keys.
-Json settings_of(const KeyValues& change, const Json& value) {
+/// A change to a preset replaces what the run says itself of the model: it brings all keys. Other
+/// servers bring the profile of their GPU, unless a change says which.
+Json settings_of(const KeyValues& change, const Json& value, bool brings_profile) {
+  if (change.path == std::vector<std::string>{"cluster", "preset"}) {
+    const auto known =
+        std::ranges::find(topology::presets(), shown(value), &topology::Preset::name);
+    if (known != topology::presets().end() && brings_profile)
+      return at_path(change.path, value).set("profile", known->build(1).design().gpu);
+  }
   if (change.path != std::vector<std::string>{"model", "preset"})
     return at_path(change.path, value);
   return at_path({"model"}, model_alone(shown(value)));
@@ -187,6 +195,8 @@ KeyValues read_change(const std::string& text, bool several, const std::string& 
 
 std::vector<Variant> variants(const std::vector<KeyValues>& changes) {
   std::vector<Variant> all(1);
+  const bool brings_profile = std::ranges::find(changes, std::vector<std::string>{"profile"},
+                                                &KeyValues::path) == changes.end();
   std::set<std::vector<std::string>> paths;
   for (const KeyValues& change : changes) {
     if (!paths.insert(change.path).second)
@@ -196,7 +206,8 @@ std::vector<Variant> variants(const std::vector<KeyValues>& changes) {
       for (const Json& value : change.values) {
         const std::string suffix =
             change.values.size() > 1 ? ", " + change.path.back() + " " + shown(value) : "";
-        more.push_back({over(settings_of(change, value), before.settings), before.suffix + suffix});
+        more.push_back({over(settings_of(change, value, brings_profile), before.settings),
+                        before.suffix + suffix});
       }
     }
     all = std::move(more);

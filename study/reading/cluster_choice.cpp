@@ -36,7 +36,13 @@ topology::NodeFile read_servers(const JsonReader& reader) {
     return topology::read_node(file_of(reader.at("node"), "nodes"));
   std::vector<std::string> names;
   for (const topology::Preset& preset : topology::presets()) names.push_back(preset.name);
-  const std::string name = reader.at("preset").one_of(names);
+  const JsonReader preset_name = reader.at("preset");
+  if (const auto nodes = names_in_library("nodes");
+      preset_name.is_string() && std::ranges::count(nodes, preset_name.text()) > 0)
+    preset_name.fail("\"node\": " + preset_name.dump() +
+                     " in place of the preset, since it is a "
+                     "server's file");
+  const std::string name = preset_name.one_of(names);
   const auto preset = std::ranges::find(topology::presets(), name, &topology::Preset::name);
   const topology::Cluster cluster = preset->build(1);
   return {cluster.design(), cluster.fabric().design().speed, ""};

@@ -32,9 +32,16 @@ Keys of_models() {
                        "it in " + (where.path().empty() ? "the scenario" : where.path()));
 }
 
+bool is_among(const Keys& known, const std::string& key) {
+  return std::ranges::find(known, key) != known.end();
+}
+
 void check_keys(const JsonReader& object, const Keys& known) {
   for (const std::string& key : object.keys()) {
-    if (std::ranges::find(known, key) != known.end()) continue;
+    if (is_among(known, key)) continue;
+    if (is_among(of_run, key))
+      throw MalformedInput(object.file(), object.at(key).path(),
+                           "this key in \"defaults\", or in one of \"runs\"", "it in the scenario");
     if (const std::string home = object_of(key); !home.empty()) misplaced(object, key, home);
     std::string expected = "one of the known keys" + did_you_mean(key, known);
     if (meant(key, known).empty())
@@ -55,7 +62,10 @@ void check_settings(const JsonReader& settings) {
     for (const std::string& key : object->keys()) {
       const std::string home = object_of(key);
       const bool elsewhere = !home.empty() && home != name;
-      if (elsewhere && std::ranges::find(own, key) == own.end()) misplaced(*object, key, home);
+      if (elsewhere && !is_among(own, key)) misplaced(*object, key, home);
+      if (key == "plan" && !is_among(own, key))
+        throw MalformedInput(object->file(), object->at(key).path(),
+                             "this key in the run, in place of a strategy", "it in " + name);
     }
   }
 }

@@ -73,7 +73,7 @@ TEST_CASE("variables of the shell may be set on one line, and are told where not
     CHECK_THROWS_WITH(run_of({script(stages)}, {}),
                       ContainsSubstring(std::string("expected a number, found ") + found));
   };
-  refused("$STAGES", "$STAGES, which the file gives no value");
+  refused("$STAGES", "$STAGES, to which neither the file nor the environment");
   refused("$((PP*2))", "an expression of the shell, which is not computed");
   refused("", "nothing behind it");
   // Arguments that a variable holds are read where they stand.

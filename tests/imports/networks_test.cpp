@@ -276,5 +276,79 @@ TEST_CASE("slips of the fingers are told with the name that was meant") {
              ContainsSubstring("bf16 stands in"));
 }
 
+TEST_CASE("shell scripts: arithmetic, the environment, branches, several launches") {
+  const std::string core =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 "
+      "--num-attention-heads 4 --seq-length 32 ";
+  const auto batch = [&](const std::string& before) {
+    const Settings settings = read(before + "\n" + core + "--global-batch-size $GBS");
+    return JsonReader::from_text(settings.training.text(), "read").at("global_batch").dump();
+  };
+  CHECK(batch("N=4\nGBS=$((8 * $N))") == "32");
+  CHECK(batch("GBS=${GBS:-\"16\"}") == "16");
+  CHECK(batch("OTHER=64\nGBS=$OTHER") == "64");
+  CHECK_THROWS_WITH(read(core + "--global-batch-size $NOWHERE_SET"),
+                    ContainsSubstring("neither the file nor the environment"));
+  setenv("STRATAGEM_TEST_BATCH", "48", 1);
+  CHECK(batch("GBS=$STRATAGEM_TEST_BATCH") == "48");
+  unsetenv("STRATAGEM_TEST_BATCH");
+  const auto assumed = [&](const std::string& script) {
+    std::set<std::string> all;
+    for (const Note& note : read(script).assumed) all.insert(note.what);
+    return all;
+  };
+  CHECK(assumed("if [ a = b ]; then\nX=1\nfi\n" + core).contains("all branches"));
+  CHECK(assumed(core + "\n" + core).contains("one launch"));
+  CHECK_FALSE(assumed(core).contains("one launch"));
+  CHECK_FALSE(assumed(core).contains("all branches"));
+}
+
+TEST_CASE("arguments of older versions mean what they meant") {
+  const std::string core =
+      "pretrain_gpt.py --num-layers 24 --hidden-size 64 --num-attention-heads 4 --bf16 ";
+  const auto recompute = [&](const std::string& more) {
+    const Settings settings = read(core + more);
+    const JsonReader strategy = JsonReader::from_text(settings.strategy.text(), "read");
+    const auto found = strategy.find("recompute");
+    return found ? found->dump() : "";
+  };
+  CHECK(recompute("").empty());
+  CHECK(recompute("--checkpoint-activations") == "\"full\"");
+  CHECK(recompute("--checkpoint-activations --checkpoint-num-layers 2") == R"({"every":2})");
+  CHECK(recompute("--activations-checkpoint-method block --activations-checkpoint-num-layers 3") ==
+        R"({"layers":3,"method":"block"})");
+  CHECK_THROWS_WITH(read(core + "--pipeline-model-parallel-size 4 "
+                                "--num-layers-per-virtual-pipeline-stage 4"),
+                    ContainsSubstring("a divisor of the 6 layers of a rank, found 4"));
+  // Weights that are cast to 8 bits are gathered whole behind the step.
+  const auto zero = [&](const std::string& type) {
+    const Settings settings =
+        read(core + type + " --use-distributed-optimizer --overlap-param-gather");
+    return JsonReader::from_text(settings.strategy.text(), "read").at("zero").dump();
+  };
+  CHECK(zero("") == R"({"stage":1,"prefetch":1})");
+  CHECK(zero("--fp8-format hybrid") == "1");
+}
+
+TEST_CASE("a model that is set takes the place of the files'") {
+  const JsonReader run =
+      run_of({"pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+              "--seq-length 32 --bf16"},
+             {"model=llama-3-8b", "gpus=8"});
+  CHECK(run.at("model").dump() == R"({"preset":"llama-3-8b","sequence":32})");
+}
+
+TEST_CASE("DeepSpeed without 16 bits trains in 32") {
+  const auto precision = [](const std::string& more) {
+    const Settings settings = read(R"({"train_batch_size": 8)" + more + "}");
+    const JsonReader training = JsonReader::from_text(settings.training.text(), "read");
+    const auto found = training.find("precision");
+    return found ? found->text() : "";
+  };
+  CHECK(precision(R"(, "bf16": {"enabled": false})") == "fp32");
+  CHECK(precision(R"(, "fp16": {"enabled": true})") == "fp16");
+  CHECK(precision("").empty());
+}
+
 }  // namespace
 }  // namespace stratagem::imports

@@ -1,4 +1,6 @@
 // The table for people: within 120 columns, with what it needs to be understood below it.
+#include <fmt/format.h>
+
 #include <sstream>
 
 #include "base/quantity_text.hpp"
@@ -180,10 +182,47 @@ TEST_CASE("the memory table has every class of devices of every run, with its pe
 
 TEST_CASE("the table names the weakest constants and what the stack was fitted to") {
   const Tabulated made = tabulated();
-  const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));
-  line_of(lines,
-          "Weakest provenance used: " + cost::to_text(made.results[1].outcome.weakest.provenance));
+  const std::vector<std::string> lines =
+      lines_of(report::table(made.scenario, made.results, report::Sources::in_full));
+  const std::string weakest = cost::to_text(made.results[1].outcome.weakest.provenance);
+  line_of(lines, "Weakest provenance used: " + weakest);
   line_of(lines, "Stack megatron-2019: slowdown ");
+  const std::vector<std::string> brief = lines_of(report::table(made.scenario, made.results));
+  CHECK_THAT(line_of(brief, "Weakest constants: " + weakest), ContainsSubstring("megatron-2019"));
+  CHECK(brief.size() < lines.size());
+}
+
+TEST_CASE("where nothing was measured, the table answers: tokens, shares of time, memory") {
+  Tabulated made = tabulated();
+  for (study::Result& result : made.results)
+    for (study::Figure& figure : result.figures) figure.measured.reset();
+  const std::vector<std::string> lines = lines_of(report::table(made.scenario, made.results));
+  for (const std::string& line : lines) {
+    CHECK(line.size() <= 120);
+    CHECK(!line.ends_with(' '));
+  }
+  const std::string heading = line_of(lines, "run ");
+  for (const char* column : {"iteration", "tokens/s", "MFU", "exposed comm.", "idle", "memory"})
+    CHECK_THAT(heading, ContainsSubstring(column));
+  CHECK(heading.find("cost") == std::string::npos);  // no GPU has a price
+  const study::Result& two = made.results[2];
+  REQUIRE(two.run->name == "two");
+  // Samples times their tokens, by the time that they take.
+  const double rate = two.run->batch.global * static_cast<double>(two.run->batch.sequence) /
+                      two.outcome.metrics->iteration_time.value;
+  CHECK_THAT(line_of(lines, "two [2] "), ContainsSubstring(fmt::format(" {:.0f} ", rate)));
+  CHECK_THAT(line_of(lines, "large "), ContainsSubstring(" GB"));
+  line_of(lines, "  does not run: needs ");
+  // The shares of the fastest run's iteration are all of it, but for rounding.
+  std::string goes;
+  const auto begin = std::ranges::find_if(
+      lines, [](const std::string& line) { return line.starts_with("Fastest: "); });
+  REQUIRE(lines.end() - begin > 1);
+  goes = begin[0] + begin[1];
+  int sum = 0;
+  for (std::size_t at = goes.find(" %"); at != std::string::npos; at = goes.find(" %", at + 1))
+    sum += std::stoi(goes.substr(goes.find_last_of(' ', at - 1) + 1));
+  CHECK(std::abs(sum - 100) <= 2);
 }
 
 TEST_CASE("errors are points of efficiencies and percents of all else") {

@@ -154,6 +154,15 @@ TEST_CASE("keys of the defaults that nobody asks for are refused") {
     INFO(wrong);
     CHECK_THROWS_AS(sweep(read(folder, with(good, right, wrong)), {}), InputError);
   }
+  // Neither are keys that are set over the defaults.
+  folder.write("good.json", good);
+  const std::string file = (folder.path() / "good.json").string();
+  const auto set = [&](const char* change) {
+    return sweep(Space::read(file, {study::read_change(change, false, "--set")}), {});
+  };
+  CHECK_NOTHROW(set("model.layers=4"));
+  CHECK_THROWS_WITH(set("model.num_layers=4"), ContainsSubstring("--set model.num_layers=4: "));
+  CHECK_THROWS_WITH(set("cluster.memory=40GB"), ContainsSubstring("unknown key"));
 }
 
 TEST_CASE("the front has what no other answer beats in time, memory and GPUs") {

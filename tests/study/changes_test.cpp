@@ -163,6 +163,10 @@ TEST_CASE("a key in the wrong object is told where it belongs") {
   refused(R"("tensor": 2)", R"("tensor": 2, "precision": "fp16")",
           R"(/runs/1/strategy/precision: expected this key in "training", found it in )");
   refused(R"("baseline")", R"("gpus": 8, "baseline")", R"(/gpus: expected this key in "cluster")");
+  refused(R"("baseline")", R"("stack": "plain", "baseline")",
+          R"(/stack: expected this key in "defaults", or in one of "runs")");
+  refused(R"("tensor": 2, "data": 2)", R"("plan": "a.json", "tensor": 2, "data": 2)",
+          "/strategy/plan: expected this key in the run");
   refused(R"("defaults")", R"("default")", R"(/default: expected one of the known keys (did you)");
   refused(R"("profile")", R"("profil")",
           R"(/defaults/profil: expected one of the known keys (did)");
@@ -174,6 +178,20 @@ TEST_CASE("another GPU's profile and servers without work are remarked on") {
       small_scenario());
   CHECK(scenario.runs[0].compared.all_assumed().find(
             "2 of 3 servers have nothing to do, since the run has 1 ranks") != std::string::npos);
+}
+
+TEST_CASE("other servers bring the profile of their GPU, unless a change says which") {
+  const auto profile = [](const std::vector<std::string>& set) {
+    std::vector<KeyValues> changes;
+    for (const std::string& one : set) changes.push_back(read_change(one, false, "--set"));
+    const JsonReader settings =
+        JsonReader::from_text(variants(changes).front().settings.text(), "set");
+    return settings.has("profile") ? settings.at("profile").text() : "";
+  };
+  CHECK(profile({"cluster.preset=dgx-a100"}) == "a100-sxm4-80gb");
+  CHECK(profile({"cluster=dgx-h100"}) == "h100-sxm5");
+  CHECK(profile({"profile=h200-sxm5", "cluster.preset=dgx-h100"}) == "h200-sxm5");
+  CHECK(profile({"cluster.gpus=8"}).empty());
 }
 
 TEST_CASE("a value twice is a run twice, which is refused") {

@@ -98,7 +98,8 @@ Answers Oracle::ask(const ordered_json& world) {
     return {.run = std::move(run),
             .failures = failures.size(),
             .complaints = ordered_json(failures).dump(),
-            .table = report::table(scenario, results) + report::workflow_text(workflows),
+            .table = report::table(scenario, results, report::Sources::in_full) +
+                     report::workflow_text(workflows),
             .topology = topology::describe(scenario.runs.front().cluster),
             .refused = ""};
   } catch (const InputError& error) {
