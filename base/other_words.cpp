@@ -63,12 +63,14 @@ constexpr std::array pairs = {
     Pair{"servers", "clusters"}, Pair{"presets", "models"},
     Pair{"linear", "contraction"}, Pair{"matmul", "contraction"}, Pair{"gemm", "contraction"},
     Pair{"layernorm", "layer_norm"}, Pair{"rmsnorm", "rms_norm"},
-    Pair{"gpu", "profile"}, Pair{"framework", "stack"}, Pair{"num_gpus", "gpus"}, Pair{"gpu_count", "gpus"},
+    Pair{"gpu", "profile"}, Pair{"framework", "stack"}, Pair{"num_gpus", "gpus"},
+    Pair{"gpu_count", "gpus"},
     Pair{"patch_size", "patch"}, Pair{"image_size", "image"}, Pair{"num_classes", "classes"},
     Pair{"tensor_parallel_size", "tensor-model-parallel-size"},
     Pair{"tp", "tensor-model-parallel-size"}, Pair{"pp", "pipeline-model-parallel-size"},
     Pair{"pipeline_parallel_size", "pipeline-model-parallel-size"},
-    Pair{"batch_size", "micro-batch-size"}, Pair{"mlp_dim", "intermediate"}, Pair{"memory_limit", "what_if"},
+    Pair{"batch_size", "micro-batch-size"}, Pair{"mlp_dim", "intermediate"},
+    Pair{"memory_limit", "what_if"},
     Pair{"world_size", "gpus"}, Pair{"num_nodes", "nodes"},
 };
 // clang-format on

@@ -61,8 +61,8 @@ std::optional<std::string> computed(const std::string& text, const Variables& va
 }
 
 /// Values of variables that are set where a line begins or after a semicolon: "TP=8", the default
-/// of "TP=${TENSOR:-8}", what "N=$((TP*2))" computes. One that holds arguments, "ARGS='--lr 1'", has
-/// none here: its arguments are read where they stand.
+/// of "TP=${TENSOR:-8}", what "N=$((TP*2))" computes. One that holds arguments, "ARGS='--lr 1'",
+/// has none here: its arguments are read where they stand.
 Variables variables_of(const std::string& text) {
   static const std::regex assignment(
       R"re((?:^|[\n;])[ \t]*(?:export\s+)?([A-Za-z_]\w*)=)re"
@@ -258,7 +258,7 @@ std::string Said::slip_of(const Value& value) const {
   const bool is_argument = value.text.starts_with("--");
   for (std::string& name : near) {
     if (!is_argument) std::ranges::replace(name, '-', '_');
-    if (is_argument) name = "--" + name;
+    if (is_argument) name.insert(0, "--");
   }
   return fmt::format("{}", fmt::join(near, " or "));
 }

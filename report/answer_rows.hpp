@@ -1,4 +1,4 @@
-// What a scenario asks where nothing was measured: how fast, what the time goes to, whether it fits.
+// What a scenario asks where nothing was measured: how fast, what takes the time, does it fit.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace stratagem::report {
 
 /// The line of headings, and one for each run, which has this name there: time, tokens, MFU,
 /// communication, idling and memory; efficiency where runs have a baseline, cost where GPUs have a
-/// price.
+/// price. What follows from other columns is left out of lines that would be longer than 120.
 std::vector<std::string> answer_rows(const std::vector<study::Result>& results,
                                      const std::vector<std::string>& names);
 

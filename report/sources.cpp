@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "report/wrapped.hpp"
 
@@ -120,6 +121,21 @@ std::string scalars(const std::vector<Result>& results) {
   return all;
 }
 
+/// Stacks with a scalar that was fitted to a whole run.
+std::vector<std::string> fitted_stacks(const std::vector<Result>& results) {
+  std::set<std::string> names;
+  for (const Result& result : results) {
+    const cost::Stack& stack = result.run->stack;
+    const auto fitted = [](const cost::Constant<double>& constant) {
+      return constant.provenance == cost::Provenance::fitted;
+    };
+    if (fitted(stack.slowdown) || fitted(stack.host_factor) ||
+        (stack.product_slowdown && fitted(*stack.product_slowdown)))
+      names.insert(stack.name);
+  }
+  return {names.begin(), names.end()};
+}
+
 /// On which clusters measurements, not ports, limit collectives between servers.
 std::string networks(const std::vector<Result>& results) {
   std::map<std::string, std::string> by_server;
@@ -149,6 +165,8 @@ std::string sources_line(const std::vector<Result>& results) {
   for (const auto& [file, names] : weak.by_file) files.push_back(file);
   std::string text = "Weakest constants: " + cost::to_text(weak.provenance);
   if (!files.empty()) text += fmt::format(" ({})", fmt::join(files, ", "));
+  if (const std::vector<std::string> fitted = fitted_stacks(results); !fitted.empty())
+    text += fmt::format("; fitted to a whole run: stack {}", fmt::join(fitted, ", "));
   const double kernels = most_kernels(results).outcome.extrapolated.kernel_time;
   const double bytes = most_bytes(results).outcome.extrapolated.bytes;
   if (kernels > 0 || bytes > 0)
