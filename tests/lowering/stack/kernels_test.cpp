@@ -103,8 +103,9 @@ TEST_CASE("documents packed into a sample are as many samples of their length") 
   apart.sequence = few_keys.sequence / 4;
   apart.batch = few_keys.batch * 4;
   const auto core = [](const model::LlamaConfig& config, CellPass pass) {
+    const Program program = lowered(model::llama(config), "{}");
     std::vector<std::pair<Flops, double>> all;
-    for (const Task& task : block_of(lowered(model::llama(config), "{}"), 1, pass).tasks) {
+    for (const Task& task : block_of(program, 1, pass).tasks) {
       const auto* kernel = std::get_if<cost::Kernel>(&task.work);
       if (kernel == nullptr || !task.name.starts_with("attention.core")) continue;
       const cost::AttentionShape shape = cost::attention_shape(*kernel);
