@@ -55,9 +55,9 @@ std::string fitting_patterns(std::string_view pattern, const std::vector<std::st
   if (std::string near = did_you_mean(pattern, {words.begin(), words.end()}); !near.empty())
     return near;
   std::string text;
-  for (std::size_t few = 3; const std::string& one : whole) {
-    if (few > 0) text += (text.empty() ? ", such as \"" : ", \"") + one + '"';
-    few -= few > 0 ? 1 : 0;
+  for (int few = 3; const std::string& one : whole) {
+    if (few-- == 0) break;
+    text += (text.empty() ? ", such as \"" : ", \"") + one + '"';
   }
   return text;
 }

@@ -132,21 +132,24 @@ void read_llama(Said& said, Settings& settings) {
   read_head_width(said, settings);
 }
 
+/// What Qwens say of windows that they do not use.
+void skip_unused_windows(Said& said) {
+  if (said.flag("use_sliding_window")) return;
+  for (const char* unused : {"sliding_window", "max_window_layers", "layer_types"})
+    said.take(unused);
+}
+
 /// A Llama but for biases of queries, keys and values.
 void read_qwen2(Said& said, Settings& settings) {
   read_llama(said, settings);
   settings.left_out.push_back(
-      {"model_type: qwen2", "biases of queries, keys and values, which llama has not"});
-  if (!said.flag("use_sliding_window"))
-    for (const char* unused : {"sliding_window", "max_window_layers", "layer_types"})
-      said.take(unused);
+      {"model_type: qwen2", "biases of queries, keys and values, which llama does not have"});
+  skip_unused_windows(said);
 }
 
 void read_qwen3(Said& said, Settings& settings) {
   read_llama(said, settings);
-  if (!said.flag("use_sliding_window"))
-    for (const char* unused : {"sliding_window", "max_window_layers", "layer_types"})
-      said.take(unused);
+  skip_unused_windows(said);
   settings.model.set("qk_norm", true);
 }
 

@@ -16,7 +16,9 @@
 #include "imports/format.hpp"
 #include "imports/known.hpp"
 #include "imports/megatron_model.hpp"
+#include "imports/megatron_stages.hpp"
 #include "imports/said.hpp"
+#include "imports/shell.hpp"
 #include "imports/sort.hpp"
 
 namespace stratagem::imports {
@@ -187,32 +189,6 @@ void skip_recomputation(Said& words, Settings& settings) {
     if (const auto value = words.take(unused))
       settings.no_matter.push_back(words.as_written(fmt::format("{} {}", unused, *value)));
   }
-}
-
-/// Stages of unequally many layers: the first or the last rank has so many, or embedding and loss
-/// count as a layer each. All other ranks have equally many, and of a rank all chunks. Source:
-/// Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build.
-void read_uneven_stages(Said& words, int ranks, int chunks, int layers, Settings& settings) {
-  const auto first = words.number("decoder-first-pipeline-num-layers");
-  const auto last = words.number("decoder-last-pipeline-num-layers");
-  const int embedding = words.flag("account-for-embedding-in-pipeline-split") ? 1 : 0;
-  const int loss = words.flag("account-for-loss-in-pipeline-split") ? 1 : 0;
-  if (!first && !last && embedding + loss == 0) return;
-  const int others = ranks - (first ? 1 : 0) - (last ? 1 : 0);
-  const int rest = layers + embedding + loss - first.value_or(0) - last.value_or(0);
-  std::vector<int> of_rank(ranks, others > 0 ? rest / others : 0);
-  if (first) of_rank.front() = *first;
-  if (last) of_rank.back() = *last;
-  const bool even = std::ranges::all_of(of_rank, [&](int one) { return one % chunks == 0; });
-  if (rest < 0 || rest != others * (others > 0 ? rest / others : 0) || !even)
-    return settings.left_out.push_back(
-        {"--decoder-*-pipeline-num-layers", "the layers do not come out even"});
-  Json stages = Json::array();
-  for (int stage = 0; stage < ranks * chunks; ++stage) {
-    const int ends = (stage == 0 ? embedding : 0) + (stage == ranks * chunks - 1 ? loss : 0);
-    stages.push(of_rank[stage % ranks] / chunks - ends);
-  }
-  settings.strategy.set("layers_per_stage", stages);
 }
 
 class Megatron {
@@ -475,8 +451,7 @@ std::vector<std::string> programs_in(const std::string& text) {
 
 /// What no shell would read so: arguments of all branches and launches are read as those of one.
 void tell_of_script(const std::string& text, std::size_t launches, Settings& settings) {
-  static const std::regex branch(R"((^|\n)[ \t]*(if|case|elif)\s)");
-  if (std::regex_search(text, branch))
+  if (has_branches(text))
     settings.assumed.push_back(
         {"all branches",
          "the script has if or case: arguments of each are read, and of a variable "

@@ -1,4 +1,4 @@
-// Reads words as a shell would see them, as far as one need not run it, and JSON by its members.
+// Pairs names with the words behind them, and reads JSON by its members.
 #include "imports/said.hpp"
 
 #include <fmt/format.h>
@@ -8,108 +8,14 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <regex>
 
 #include "base/input_error.hpp"
 #include "base/json_reader.hpp"
 #include "base/nearest.hpp"
-#include "strategies/language/expression.hpp"
+#include "imports/shell.hpp"
 
 namespace stratagem::imports {
 namespace {
-
-/// Without comments and what continues a line; quotes, brackets of arrays and ends of commands part
-/// words as blanks do.
-std::string plain(const std::string& text) {
-  std::string result;
-  bool in_comment = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool begins = at == 0 || std::isspace(static_cast<unsigned char>(text[at - 1])) != 0;
-    in_comment = text[at] != '\n' && (in_comment || (text[at] == '#' && begins));
-    if (!in_comment) result += text[at];
-  }
-  for (std::size_t at = 0; (at = result.find("\\\n", at)) != std::string::npos;)
-    result.replace(at, 2, "  ");
-  for (char& one : result) {
-    if (one == '"' || one == '\'' || one == '(' || one == ')' || one == ';') one = ' ';
-  }
-  return result;
-}
-
-using Variables = std::map<std::string, std::string>;
-
-/// Of the script, else of the environment, as a shell would find it.
-std::optional<std::string> value_of(const std::string& name, const Variables& values) {
-  if (const auto known = values.find(name); known != values.end()) return known->second;
-  const char* const outside = std::getenv(name.c_str());
-  return outside == nullptr ? std::nullopt : std::optional<std::string>(outside);
-}
-
-std::string replaced(const std::string& word, const Variables& values);
-
-/// "8" of the "2*$GPUS" in "$((2*$GPUS))"; nothing where a name has no value.
-std::optional<std::string> computed(const std::string& text, const Variables& values) {
-  try {
-    strategies::Expression expression(replaced(text, values), "");
-    std::vector<std::int64_t> numbers;
-    for (const std::string& name : expression.names())
-      numbers.push_back(std::stoll(value_of(name, values).value_or("")));
-    return std::to_string(expression.evaluate(numbers));
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-}
-
-/// Values of variables that are set where a line begins or after a semicolon: "TP=8", the default
-/// of "TP=${TENSOR:-8}", what "N=$((TP*2))" computes. One that holds arguments, "ARGS='--lr 1'",
-/// has none here: its arguments are read where they stand.
-Variables variables_of(const std::string& text) {
-  static const std::regex assignment(
-      R"re((?:^|[\n;])[ \t]*(?:export\s+)?([A-Za-z_]\w*)=)re"
-      R"re((?:\$\(\(([^()\n]+)\)\)|["']?(\$\{[^}\n]*\}|[^\s;"'()]+)))re");
-  static const std::regex plain_value(R"([\w.,/][\w.,/-]*)");
-  Variables values;
-  for (std::sregex_iterator at(text.begin(), text.end(), assignment), end; at != end; ++at) {
-    const std::smatch& found = *at;
-    const std::optional<std::string> value =
-        found[2].matched ? computed(found[2], values) : replaced(found[3], values);
-    if (value && std::regex_match(*value, plain_value)) values[found[1]] = *value;
-  }
-  return values;
-}
-
-/// "$TP" and "${TP}" by what they were set to; "${TP:-8}" by the default. Others stay.
-std::string replaced(const std::string& word, const Variables& values) {
-  if (word.find('$') == std::string::npos) return word;
-  static const std::regex use(R"re(\$(?:\{(\w+)(?::?[-=]["']?([^}"']*)["']?)?\}|(\w+)))re");
-  std::string result;
-  auto from = word.begin();
-  for (std::sregex_iterator at(word.begin(), word.end(), use), end; at != end; ++at) {
-    const std::string name = (*at)[1].matched ? (*at)[1] : (*at)[3];
-    result.append(from, (*at)[0].first);
-    const std::optional<std::string> known = value_of(name, values);
-    if (known)
-      result += *known;
-    else if ((*at)[2].matched)
-      result += (*at)[2];
-    else
-      result += at->str();
-    from = (*at)[0].second;
-  }
-  return result.append(from, word.end());
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words(1);
-  for (const char one : text) {
-    if (std::isspace(static_cast<unsigned char>(one)) == 0)
-      words.back() += one;
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
 
 /// A program, a variable that holds arguments, or the next assignment.
 bool ends_arguments(const std::string& word) {
@@ -129,6 +35,9 @@ void each_member(const JsonReader& object, const std::string& before, const Add&
   }
 }
 
+/// Was it written on a command line, not in a document?
+bool is_argument(const std::string& written) { return written.starts_with("--"); }
+
 }  // namespace
 
 void Said::add(const std::string& name, std::vector<std::string> words, const std::string& text) {
@@ -142,7 +51,7 @@ Said Said::arguments(const std::string& text) {
   Said result;
   const Variables variables = variables_of(text);
   std::string name;
-  for (const std::string& written : words_of(plain(text))) {
+  for (const std::string& written : words_of_script(text)) {
     const std::string word = replaced(written, variables);
     if (word.size() > 2 && word.starts_with("--")) {
       const std::size_t equals = std::min(word.find('='), word.size());
@@ -165,7 +74,7 @@ Said Said::arguments(const std::string& text) {
 Said Said::overrides(const std::string& text) {
   const auto named = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
   Said result;
-  for (const std::string& word : words_of(plain(text))) {
+  for (const std::string& word : words_of_script(text)) {
     const std::size_t from = word.find_first_not_of('+');
     const std::size_t equals = word.find('=');
     if (from == std::string::npos || equals == std::string::npos || equals <= from) continue;
@@ -212,7 +121,7 @@ std::vector<std::string> Said::take_all(const std::string& name) {
 bool Said::flag(const std::string& name) {
   const std::optional<std::string> value = take(name);
   if (!value || *value == "false" || *value == "False") return false;
-  if (!texts_.at(name).starts_with("--") && !value->empty() && *value != "true" && *value != "True")
+  if (!is_argument(texts_.at(name)) && !value->empty() && *value != "true" && *value != "True")
     throw InputError("", "/" + name, "true or false", *value);
   return true;
 }
@@ -249,16 +158,17 @@ std::optional<int> Said::number(const std::string& name, int least) {
 
 std::string Said::as_written(const std::string& argument) const {
   const auto known = texts_.find(argument.substr(0, argument.find(' ')));
-  const bool other = known != texts_.end() && !known->second.starts_with("--");
+  const bool other = known != texts_.end() && !is_argument(known->second);
   return other ? known->second : "--" + argument;
 }
 
 std::string Said::slip_of(const Value& value) const {
   std::vector<std::string> near = meant(value.name, {absent_.begin(), absent_.end()});
-  const bool is_argument = value.text.starts_with("--");
   for (std::string& name : near) {
-    if (!is_argument) std::ranges::replace(name, '-', '_');
-    if (is_argument) name.insert(0, "--");
+    if (is_argument(value.text))
+      name.insert(0, "--");
+    else
+      std::ranges::replace(name, '-', '_');
   }
   return fmt::format("{}", fmt::join(near, " or "));
 }

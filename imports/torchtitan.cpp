@@ -177,6 +177,7 @@ class Torchtitan {
     if (shards > 0) settings_.strategy.set("data", replicas * shards);
     divides_weights_ = shards != 1 || context > 1;
     if (!divides_weights_) {
+      // bucket_cap_mb of apply_ddp, torchtitan/models/llama3/infra/parallelize.py.
       settings_.strategy.set("overlap_gradients", true).set("bucket", "100 MiB");
       settings_.assumed.push_back({"bucket 100 MiB", "torchtitan's for replicas"});
       if (replicas > 1 && (tensor > 1 || pipeline_ > 1))

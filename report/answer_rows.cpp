@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "report/figure_text.hpp"
 #include "report/run_columns.hpp"
 #include "report/wrapped.hpp"
 
@@ -51,14 +52,11 @@ std::vector<std::string> answer_rows(const std::vector<Result>& results,
 std::string answer_legend(const std::vector<Result>& results) {
   std::string text =
       "MFU: the model's FLOP/s, without recomputation, of the GPUs' peak in this precision. "
-      "Exposed "
-      "comm.: communication beside which nothing is computed; idle: neither (pipeline bubbles, the "
-      "host); means over all GPUs. Memory: used on the fullest GPU, as in nvidia-smi "
+      "Exposed comm.: communication beside which nothing is computed; idle: neither (pipeline "
+      "bubbles, the host); means over all GPUs. Memory: used on the fullest GPU, as in nvidia-smi "
       "(docs/internals/memory.md); GB = 1e9 bytes.";
-  std::string baseline;
-  for (const Result& result : results) baseline = result.run->compared.baseline;
-  if (!baseline.empty())
-    text += " Efficiency: model FLOP/s per GPU over that of \"" + baseline + "\".";
+  if (const std::string baseline = baseline_in_words(results); !baseline.empty())
+    text += " Efficiency: model FLOP/s per GPU over that of " + baseline + ".";
   return wrapped(text, 2);
 }
 

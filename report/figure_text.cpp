@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/quantity_text.hpp"
 #include "report/wrapped.hpp"
 #include "study/figures.hpp"
@@ -31,6 +33,15 @@ std::string refusal_text(const study::Result& result) {
   const std::string file = result.run->origin.file + ": ";
   const std::string& reason = result.outcome.reason;
   return wrapped("  refused: " + reason.substr(reason.starts_with(file) ? file.size() : 0), 4);
+}
+
+std::string baseline_in_words(const std::vector<study::Result>& results) {
+  std::set<std::string> names;
+  for (const study::Result& result : results) {
+    if (!result.run->compared.baseline.empty()) names.insert(result.run->compared.baseline);
+  }
+  if (names.empty()) return "";
+  return names.size() == 1 ? "\"" + *names.begin() + "\"" : "the baseline";
 }
 
 }  // namespace stratagem::report

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "study/results.hpp"
 
@@ -19,5 +20,9 @@ std::string error_text(const study::Figure& figure);
 /// Why a run is refused, in one line or several: "  refused: /runs/1/strategy: expected ...". The
 /// file is named only if it is not the scenario's.
 std::string refusal_text(const study::Result& result);
+
+/// What efficiencies are relative to: `"1f1b"`, or "the baseline" where runs have several; "" where
+/// they have none.
+std::string baseline_in_words(const std::vector<study::Result>& results);
 
 }  // namespace stratagem::report

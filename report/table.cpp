@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "base/quantity_text.hpp"
 #include "report/answer_rows.hpp"
@@ -179,23 +178,16 @@ std::string notes(const Result& result) {
   return text;
 }
 
-std::string baselines(const std::vector<Result>& results) {
-  std::set<std::string> names;
-  for (const Result& result : results) {
-    if (!result.run->compared.baseline.empty()) names.insert(result.run->compared.baseline);
-  }
-  if (names.empty()) return "";
-  const std::string of = names.size() == 1 ? "\"" + *names.begin() + "\"" : "the baseline";
-  return " Scaling efficiency: model TFLOP/s per GPU over that of " + of + ".";
-}
-
 /// Of columns that stand beside measured figures.
 std::string compared_legend(const std::vector<Result>& results) {
+  const std::string baseline = baseline_in_words(results);
   const std::string text = wrapped(
       "TFLOP/s: model counts matrix products, of a GPT those of Megatron-LM's formula, without "
       "recomputation; hardware (and measured) with it, as kernels compute: without pairs of tokens "
       "that fused attention skips." +
-          baselines(results),
+          (baseline.empty()
+               ? ""
+               : " Scaling efficiency: model TFLOP/s per GPU over that of " + baseline + "."),
       2);
   return text +
          "Peak memory: used, as in nvidia-smi (docs/internals/memory.md); GB = 1e9 bytes. "

@@ -81,22 +81,21 @@ class Parser {
 
   Parsed parse() {
     binary(1);
-    if (!at_end()) fail(here_meant() + "an operator or the end");
+    if (!at_end()) fail(meant_here() + "an operator or the end");
     return std::move(parsed_);
   }
 
  private:
   /// `"==", ` where another language's word for it stands here.
-  std::string here_meant() {
-    constexpr std::pair<std::string_view, const char*> words[] = {
-        {"=", "=="}, {"and", "&&"}, {"or", "||"}, {"<>", "!="}};
-    here();
-    const std::string_view rest = std::string_view(text_).substr(position_);
-    for (const auto& [written, ours] : words) {
-      if (rest.starts_with(written)) return std::string("\"") + ours + "\", ";
-    }
-    return "";
+  std::string meant_here() {
+    const std::string name = word();
+    const std::string written = name.empty() ? text_.substr(position_, 1) : name;
+    return written == "="     ? "\"==\", "
+           : written == "and" ? "\"&&\", "
+           : written == "or"  ? "\"||\", "
+                              : "";
   }
+
   /// Operators of at least this precedence, and all that stands between them.
   void binary(int least) {
     unary();

@@ -151,6 +151,10 @@ TEST_CASE("what is no expression is refused with the place and what stands there
         "/x: expected an operator or the end at column 3 of \"2 micro\", found \"micro\"");
   CHECK(refusal("i = 2") ==
         "/x: expected \"==\", an operator or the end at column 3 of \"i = 2\", found \"=\"");
+  CHECK(refusal("i or 1") ==
+        "/x: expected \"||\", an operator or the end at column 3 of \"i or 1\", found \"or\"");
+  CHECK(refusal("i order") ==
+        "/x: expected an operator or the end at column 3 of \"i order\", found \"order\"");
   CHECK(refusal("0 <= i < 4") ==
         "/x: expected \"&&\" between two comparisons at column 8 of \"0 <= i < 4\", found \"<\"");
   CHECK(refusal("min(1)") == "/x: expected \",\" at column 6 of \"min(1)\", found \")\"");
