@@ -48,6 +48,8 @@ std::vector<std::string> longer_than(std::string_view word, const std::vector<st
 }  // namespace
 
 std::vector<std::string> meant(std::string_view word, const std::vector<std::string>& words) {
+  for (const std::string& plural : words)
+    if (plural == std::string(word) + "s") return {plural};
   if (auto one = meant_by(word, words)) return {*one};
   std::vector<std::string> best;
   std::size_t best_distance = 0;

@@ -42,6 +42,8 @@ struct OptionText : Values {
   std::string usual;     ///< the default in words, or `must_be_there`
   /// Values that are worth trying where a search is not told which; none: the default stays.
   std::vector<Json> tried = {};
+  std::string tried_where =
+      {};  ///< a key that a model must have for that: "experts"; "": any model
 
   [[nodiscard]] bool required() const { return usual == must_be_there; }
 };
@@ -130,6 +132,14 @@ struct Option : OptionText {
                              bool (*where)(const S&) = nullptr) && {
     tried = values;
     acts = where;
+    return std::move(*this);
+  }
+
+  /// The same, with values worth trying for models that have a key.
+  [[nodiscard]] Option worth_where(const std::string& model_has,
+                                   const std::vector<Json>& values) && {
+    tried = values;
+    tried_where = model_has;
     return std::move(*this);
   }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cxxopts.hpp>
+#include <filesystem>
 #include <map>
 
 #include "base/nearest.hpp"
@@ -36,6 +37,11 @@ Options& Options::real(std::string name, std::string help) {
   options_.push_back({Kind::real, std::move(name), std::move(help), {}});
   return *this;
 }
+Options& Options::ending(std::string ending) {
+  options_.back().ending = std::move(ending);
+  return *this;
+}
+
 Options& Options::among(std::vector<std::string> words) {
   options_.back().words = std::move(words);
   return *this;
@@ -97,6 +103,15 @@ void check_word(const Options::Option& option, const std::string& name, const st
   throw UsageError(fmt::format("{}: expected one of {}{}, found {}", name,
                                fmt::join(option.words, ", "), did_you_mean(word, option.words),
                                word));
+}
+
+/// Throws UsageError for a file of another kind than the option writes. A name without an ending is
+/// anybody's.
+void check_ending(const Options::Option& option, const std::string& name, const std::string& file) {
+  const std::string found = std::filesystem::path(file).extension().string();
+  if (option.ending.empty() || found.empty() || found == option.ending) return;
+  throw UsageError(
+      fmt::format("{}: expected a file that ends in {}, found {}", name, option.ending, file));
 }
 
 /// Throws UsageError for the first "--name", or "-name", that is no option. "-oFILE" is one where
@@ -177,6 +192,7 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
     const std::string shown = options.is_positional(name) ? name : "--" + name;
     if (option.kind == Options::Kind::whole || option.kind == Options::Kind::real)
       check_number(option, shown, text(name));
+    check_ending(option, shown, option.kind == Options::Kind::text ? text(name) : "");
     if (option.words.empty()) continue;
     if (option.kind == Options::Kind::text) check_word(option, shown, text(name));
     if (option.kind == Options::Kind::texts)

@@ -27,6 +27,8 @@ class Options {
   Options& real(std::string name, std::string help);
   /// The values that the option before it may have.
   Options& among(std::vector<std::string> words);
+  /// The kind of file that the option before it writes, by its ending: ".html".
+  Options& ending(std::string ending);
   /// Options that need no name, in this order; the last takes all that is left if it takes several.
   Options& positional(std::vector<std::string> names, std::string help = {});
 
@@ -36,6 +38,7 @@ class Options {
     std::string name, help;
     std::optional<std::string> otherwise;
     std::vector<std::string> words;  ///< its values; none: any
+    std::string ending = {};         ///< of the file that it names; "": any
     /// "output" of "o,output".
     [[nodiscard]] std::string long_name() const { return name.substr(name.find(',') + 1); }
   };

@@ -45,7 +45,7 @@ Options search_options() {
                "as much of each thing would change");
   options.text("store", "SQLite file that keeps what is found: a search that was stopped goes on");
   options.text("json", "write the answer as JSON");
-  options.text("report", "write a page with tables and pictures as one HTML file");
+  options.text("report", "write a page with tables and pictures as one HTML file").ending(".html");
   options.text("plans", "write the best plans as a scenario");
   add_jobs(options);
   add_settings(options);

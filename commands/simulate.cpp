@@ -111,7 +111,7 @@ Options simulate_options() {
   options.text("scenario", "scenario file");
   options.text("json", "write the results as JSON");
   options.text("csv", "write all columns of all runs as CSV");
-  options.text("report", "write a page with tables and pictures as one HTML file");
+  options.text("report", "write a page with tables and pictures as one HTML file").ending(".html");
   options.text("trace", "write a Perfetto trace of one run, packed if the name ends in .gz");
   options.texts("trace-devices",
                 "with --trace: show these devices alone, as in 0,8 (default: one of each class of "

@@ -50,7 +50,7 @@ Options validate_options() {
   options.real("median", "highest median of the absolute errors of any figure in any group, in %");
   options.whole("wrong", "highest number of wrong verdicts on what fits in any group");
   options.text("json", "write all of it as JSON");
-  options.text("report", "write a page with tables and pictures as one HTML file");
+  options.text("report", "write a page with tables and pictures as one HTML file").ending(".html");
   add_jobs(options);
   options.positional({"scenarios"}, "SCENARIOS...");
   return options;

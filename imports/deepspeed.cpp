@@ -74,11 +74,23 @@ Said without_auto(Said all, Settings& settings) {
 
 bool enabled(Said& said, const std::string& type) { return said.flag(type + ".enabled"); }
 
+/// All three sizes of a batch say the number of data ranks, too.
 void read_batch(Said& said, Settings& settings) {
-  if (const auto each = said.number("train_micro_batch_size_per_gpu"))
-    settings.training.set("micro_batch", *each);
-  if (const auto all = said.number("train_batch_size")) settings.training.set("global_batch", *all);
+  const auto each = said.number("train_micro_batch_size_per_gpu");
+  const auto all = said.number("train_batch_size");
   settings.accumulation = said.number("gradient_accumulation_steps");
+  if (each) settings.training.set("micro_batch", *each);
+  if (all) settings.training.set("global_batch", *all);
+  if (!each || !all || !settings.accumulation) return;
+  const int step = *each * *settings.accumulation;
+  if (*all % step != 0) {
+    throw InputError("", "/train_batch_size",
+                     fmt::format("a multiple of train_micro_batch_size_per_gpu x "
+                                 "gradient_accumulation_steps = {}",
+                                 step),
+                     std::to_string(*all));
+  }
+  settings.strategy.set("data", *all / step);
 }
 
 /// Where a part of ZeRO's states lives here; "" where it stays on the device.

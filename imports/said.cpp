@@ -51,7 +51,8 @@ Said Said::arguments(const std::string& text) {
   Said result;
   const Variables variables = variables_of(text);
   std::string name;
-  for (const std::string& written : words_of_script(text)) {
+  // Before the script's own arguments, which count more.
+  for (const std::string& written : words_of_script(asked_of_slurm(text) + "\n" + text)) {
     const std::string word = replaced(written, variables);
     if (word.size() > 2 && word.starts_with("--")) {
       const std::size_t equals = std::min(word.find('='), word.size());

@@ -14,8 +14,7 @@
 #include "strategies/parallel/all.hpp"
 #include "strategies/parallel/rank_order.hpp"
 #include "study/library.hpp"
-#include "topology/node_file.hpp"
-#include "topology/presets.hpp"
+#include "study/reading/cluster_choice.hpp"
 
 namespace stratagem::imports {
 namespace {
@@ -60,19 +59,6 @@ int devices_of(const JsonReader& strategy) {
   for (const strategies::Strategy& one : strategies::all())
     options = read_object(one.options, strategy, options);
   return devices_of(options);
-}
-
-/// The profile of the cluster's GPU, as its preset or its file names it.
-std::string gpu_of(const JsonReader& cluster) {
-  if (cluster.has("node"))
-    return topology::read_node(study::file_of(cluster.at("node"), "nodes")).design.gpu;
-  std::vector<std::string> names;
-  for (const topology::Preset& preset : topology::presets()) names.push_back(preset.name);
-  const std::string name = cluster.at("preset").one_of(names);
-  return std::ranges::find(topology::presets(), name, &topology::Preset::name)
-      ->build(1)
-      .design()
-      .gpu;
 }
 
 /// The first one whose facts hold for a precision; "plain" if there is none.
@@ -189,7 +175,7 @@ Imported scenario_of(const Settings& settings, const std::vector<study::KeyValue
   fill_degrees(run);
   fill_batch(run, settings.accumulation);
   const JsonReader whole = reader_of(run.run());
-  if (!whole.has("profile")) run.run().set("profile", gpu_of(run.at("cluster")));
+  if (!whole.has("profile")) run.run().set("profile", study::gpu_of(run.at("cluster")));
   if (!whole.has("stack")) {
     const std::string precision = run.at("training").at("precision").text();
     const std::string stack = stack_for(settings.stacks, precision);

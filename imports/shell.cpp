@@ -51,6 +51,24 @@ std::optional<std::string> computed(const std::string& text, const Variables& va
   }
 }
 
+/// The number that a script's last "#SBATCH" line with one of some options has; "" if none has.
+std::string slurm_number(const std::string& text, const std::string& options) {
+  const std::regex line("(?:^|\n)#SBATCH[ \t]+(?:" + options + ")(\\d+)");
+  std::string number;
+  for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end; ++at)
+    number = (*at)[1];
+  return number;
+}
+
+std::string slurm_servers(const std::string& text) {
+  return slurm_number(text, R"((?:--nodes|-N)[= \t]*)");
+}
+
+std::string slurm_gpus(const std::string& text) {
+  return slurm_number(text,
+                      R"(--gpus-per-node[= \t](?:[a-z]\w*:)?|--gres[= \t]gpu:(?:[a-z]\w*:)?)");
+}
+
 }  // namespace
 
 std::vector<std::string> words_of_script(const std::string& script) {
@@ -72,6 +90,12 @@ Variables variables_of(const std::string& text) {
       R"re((?:\$\(\(([^()\n]+)\)\)|["']?(\$\{[^}\n]*\}|[^\s;"'()]+)))re");
   static const std::regex plain_value(R"([\w.,/][\w.,/-]*)");
   Variables values;
+  if (const std::string servers = slurm_servers(text); !servers.empty())
+    values["SLURM_NNODES"] = values["SLURM_JOB_NUM_NODES"] = servers;
+  if (const std::string gpus = slurm_gpus(text); !gpus.empty())
+    values["SLURM_GPUS_ON_NODE"] = values["SLURM_GPUS_PER_NODE"] = gpus;
+  if (const std::string tasks = slurm_number(text, R"(--ntasks-per-node[= \t])"); !tasks.empty())
+    values["SLURM_NTASKS_PER_NODE"] = tasks;
   for (std::sregex_iterator at(text.begin(), text.end(), assignment), end; at != end; ++at) {
     const std::smatch& found = *at;
     const std::optional<std::string> value =
@@ -99,6 +123,12 @@ std::string replaced(const std::string& word, const Variables& values) {
     from = (*at)[0].second;
   }
   return result.append(from, word.end());
+}
+
+std::string asked_of_slurm(const std::string& text) {
+  const std::string servers = slurm_servers(text), gpus = slurm_gpus(text);
+  return (servers.empty() ? "" : " --nodes " + servers) +
+         (gpus.empty() ? "" : " --gpus-per-node " + gpus);
 }
 
 bool has_branches(const std::string& text) {

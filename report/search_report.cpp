@@ -106,11 +106,23 @@ std::vector<Column> choices(const Space& space, const Swept& swept, std::size_t 
   return columns;
 }
 
-/// Reasons by number of combinations, most first.
-std::vector<search::Refused> by_number(const Swept& swept) {
+/// Is a reason at a key that all plans have alike?
+bool is_common(const Space& space, const search::Refused& refused) {
+  const std::string key = refused.reason.substr(0, refused.reason.find(':'));
+  const auto& varied = space.dimensions();
+  return key != "strategy" &&
+         std::ranges::find(varied, key, &search::Dimension::key) == varied.end();
+}
+
+/// Reasons by number of combinations, most first. Where no plan is left, those at keys that all
+/// have alike come before: nothing runs until they are changed.
+std::vector<search::Refused> by_number(const Space& space, const Swept& swept) {
   std::vector<search::Refused> reasons;
   for (const auto& [alike, refused] : swept.refused) reasons.push_back(refused);
   std::ranges::stable_sort(reasons, std::greater<>(), &search::Refused::combinations);
+  if (swept.answers.empty() && swept.too_large == 0)
+    std::ranges::stable_sort(reasons, std::greater<>(),
+                             [&](const auto& one) { return is_common(space, one); });
   return reasons;
 }
 
@@ -121,7 +133,7 @@ std::string counts(const Space& space, const Swept& swept) {
       "{} combinations, of which\n{:>8} are left out: they vary a key that is of no use there\n"
       "{:>8} are no plans, for such reasons:\n",
       swept.combinations, swept.left_out, refused);
-  for (const search::Refused& some : by_number(swept))
+  for (const search::Refused& some : by_number(space, swept))
     text += wrapped(fmt::format("{:>14}  {}", some.combinations, some.reason), 16);
   text += fmt::format(
       "{:>8} need more memory than there is\n"
@@ -228,7 +240,7 @@ std::string search_table(const Space& space, const Swept& swept, std::size_t bes
 Json search_json(const Space& space, const Swept& swept, std::size_t best,
                  const std::vector<search::Explanation>& explained) {
   Json refused = Json::array();
-  for (const auto& [why, number] : by_number(swept)) {
+  for (const auto& [why, number] : by_number(space, swept)) {
     refused.push(
         Json::object().set("reason", why).set("combinations", static_cast<std::int64_t>(number)));
   }

@@ -9,9 +9,11 @@
 
 #include "base/input_error.hpp"
 #include "base/json_copy.hpp"
+#include "model/zoo/presets.hpp"
 #include "search/partition/searcher.hpp"
 #include "strategies/parallel/all.hpp"
 #include "strategies/parallel/rank_order.hpp"
+#include "study/reading/what_follows.hpp"
 
 namespace stratagem::search {
 namespace {
@@ -62,6 +64,7 @@ struct Key {
   Json one;                 ///< schema of a value
   std::string words;        ///< the same in words
   std::vector<Json> worth;  ///< trying
+  std::string worth_where = {};
 };
 
 std::vector<Key> keys() {
@@ -69,7 +72,7 @@ std::vector<Key> keys() {
   std::vector<Key> all = {{"gpus", count.schema, count.words, {}},
                           {"micro_batch", count.schema, count.words, micro_batches}};
   for (const OptionText& option : strategies::option_texts()) {
-    Key key{option.key, option.schema, option.words, option.tried};
+    Key key{option.key, option.schema, option.words, option.tried, option.tried_where};
     for (const std::string& name : searchers_for(option.key)) {
       const Json word = Json::object().set("const", name);
       key.one = Json::object().set("anyOf", Json::array().push(key.one).push(word));
@@ -93,6 +96,29 @@ void check_values(const Option<strategies::Options>& option, const JsonReader& l
   }
 }
 
+/// Is it a number of ranks that the GPUs are divided by?
+bool is_degree(const strategies::Strategy& strategy, const std::string& key) {
+  return key == strategy.key() && (!strategy.ranks.name.empty() || !strategy.ranks.within.empty());
+}
+
+/// Degrees that are worth trying, and what else divides a number of GPUs: 3, 6 and 12 of 24.
+std::vector<Json> with_divisors(std::vector<Json> degrees, const std::vector<Json>& gpus) {
+  std::int64_t most = 1;
+  const auto number = [](const Json& value) {
+    return JsonReader::from_text(value.text(), "").whole_number();
+  };
+  for (const Json& degree : degrees) most = std::max(most, number(degree));
+  for (std::int64_t divisor = 3; divisor <= most; ++divisor) {
+    const bool divides =
+        std::ranges::any_of(gpus, [&](const Json& n) { return number(n) % divisor == 0; });
+    const bool there =
+        std::ranges::any_of(degrees, [&](const Json& n) { return number(n) == divisor; });
+    if (divides && !there) degrees.emplace_back(divisor);
+  }
+  std::ranges::stable_sort(degrees, {}, number);
+  return degrees;
+}
+
 JsonReader defaults_of(const JsonReader& scenario, const std::vector<study::KeyValues>& changes) {
   if (!scenario.has("search"))
     scenario.fail(
@@ -100,8 +126,9 @@ JsonReader defaults_of(const JsonReader& scenario, const std::vector<study::KeyV
         "its strategy that is sought",
         "no \"search\"");
   const JsonReader defaults = scenario.at("defaults");
-  return changes.empty() ? defaults
-                         : study::set_over(study::variants(changes).front().settings, defaults);
+  return study::with_what_follows(
+      changes.empty() ? defaults
+                      : study::set_over(study::variants(changes).front().settings, defaults));
 }
 
 /// What is set for all plans must not vary.
@@ -126,7 +153,7 @@ Space Space::read(const std::string& file, const std::vector<study::KeyValues>& 
 
 Space::Space(const JsonReader& scenario, const std::vector<study::KeyValues>& changes)
     : scenario_(scenario),
-      question_(scenario.at("question").text()),
+      question_(study::question_of(scenario)),
       defaults_(defaults_of(scenario, changes)),
       set_(study::set_keys(changes)) {
   for (const char* of_simulate : {"$schema", "baseline", "runs", "workflows"}) {
@@ -139,7 +166,7 @@ Space::Space(const JsonReader& scenario, const std::vector<study::KeyValues>& ch
     for (const Option<strategies::Options>& option : strategy.options) {
       const auto named = space.find(option.key);
       if (named && named->is_array()) check_values(option, *named);
-      add("strategy", option.key, option.tried, space);
+      add("strategy", option.key, worth_here(option, is_degree(strategy, option.key)), space);
     }
   }
   space.finish();
@@ -159,7 +186,7 @@ std::vector<std::string> Space::degrees_left_alone() const {
   std::vector<std::string> left;
   for (const strategies::Strategy& strategy : strategies::all()) {
     const std::string& key = strategy.key();
-    const bool degree = !strategy.ranks.name.empty() || !strategy.ranks.within.empty();
+    const bool degree = is_degree(strategy, key);
     const bool said = defaults_.has("strategy") && defaults_.at("strategy").has(key);
     const bool follows = key == "data";  // from the GPUs, and the other degrees
     if (degree && !follows && !said &&
@@ -206,6 +233,21 @@ void Space::add_gpus(const JsonReader& space) {
     if (n % 2 != 0) break;
   }
   dimensions_.push_back(std::move(gpus));
+}
+
+std::vector<Json> Space::worth_here(const OptionText& option, bool is_degree) const {
+  if (option.tried.empty() || !is_degree) return option.tried;
+  if (!option.tried_where.empty()) {
+    const JsonReader model = JsonReader::from_text(defaults_.at("model").dump(), file());
+    if (!model::with_preset(model).has(option.tried_where)) return {};
+  }
+  return with_divisors(option.tried, numbers_of_gpus());
+}
+
+std::vector<Json> Space::numbers_of_gpus() const {
+  const auto varied = std::ranges::find(dimensions_, "gpus", &Dimension::key);
+  if (varied != dimensions_.end()) return varied->values;
+  return {Json(defaults_.at("cluster").at("gpus").between(1, 1'000'000))};
 }
 
 std::size_t Space::size() const {
@@ -333,6 +375,7 @@ std::string table_of_search() {
   for (const Key& key : keys()) {
     std::string worth;
     for (const Json& value : key.worth) worth += (worth.empty() ? "" : ", ") + shown(value);
+    if (!key.worth_where.empty()) worth += " (models with `" + key.worth_where + "`)";
     text += "| `" + key.name + "` | " + key.words + " | " + worth + " |\n";
   }
   return text;

@@ -8,6 +8,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
+#include "base/options.hpp"
 #include "strategies/parallel/options.hpp"
 #include "study/reading/changes.hpp"
 #include "study/reading/named_presets.hpp"
@@ -76,6 +77,8 @@ class Space {
   void add(const std::string& object, const std::string& key, const std::vector<Json>& worth,
            const JsonReader& space);
   void add_gpus(const JsonReader& space);
+  [[nodiscard]] std::vector<Json> worth_here(const OptionText& option, bool is_degree) const;
+  [[nodiscard]] std::vector<Json> numbers_of_gpus() const;
   [[nodiscard]] const Json& value(std::size_t number, std::size_t dimension) const;
   [[nodiscard]] strategies::Options options(const Json& settings) const;
   [[nodiscard]] int data_ranks(const Json& settings) const;

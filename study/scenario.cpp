@@ -29,6 +29,7 @@
 #include "study/reading/named_presets.hpp"
 #include "study/reading/places.hpp"
 #include "study/reading/remarks.hpp"
+#include "study/reading/what_follows.hpp"
 #include "study/stack_facts.hpp"
 #include "study/what_if.hpp"
 #include "topology/presets.hpp"
@@ -47,8 +48,11 @@ std::vector<std::string> names(const Table& table) {
 /// The sizes of a batch must fit each other: global = data ranks * micro-batch * micro-batches.
 void read_batch(Run& run, const JsonReader& training) {
   const JsonReader global = training.at("global_batch");
-  if (global.is_number() && global.number() > 1e6)
-    global.fail("samples, not tokens: a whole number from 1 to 1000000");
+  const std::string samples =
+      "samples, not tokens (tokens over the sequence): a whole number from 1 to 1000000";
+  if (global.is_string())
+    throw MalformedInput(global.file(), global.path(), samples, global.dump());
+  if (global.is_number() && global.number() > 1e6) global.fail(samples);
   run.batch.global = read_count(global);
   run.batch.micro = read_count(training.at("micro_batch"));
   const std::int64_t per_step = std::int64_t{run.batch.micro} * run.batch.ranks;
@@ -264,26 +268,15 @@ void read_parts(Run& run, const JsonReader& reader) {
   if (run.plan) check();
 }
 
-/// A key of every run, whose values the library has.
-JsonReader named_in_library(const JsonReader& run, const std::string& key,
-                            const std::string& example) {
-  if (!run.has(key))
-    run.fail("the key \"" + key + "\", such as \"" + example + "\" (`stratagem list " + key +
-                 "s` has all), here or in \"defaults\"",
-             "no such key");
-  return run.at(key);
-}
-
 Run read_run(const JsonReader& reader, const std::string& baseline,
              const std::optional<cost::Profile>& instead = {}) {
   // All that may throw comes first: g++ 12 takes down members of an aggregate that were never made.
+  check_complete(reader);
   const JsonReader strategy = strategy_of(reader);
   const std::string name = reader.at("name").text();
-  const cost::Profile profile =
-      read_profile(named_in_library(reader, "profile", "h100-sxm5"), instead);
+  const cost::Profile profile = read_profile(reader.at("profile"), instead);
   const cost::Stack stack =
-      cost::read_stack(file_of(named_in_library(reader, "stack", "megatron-core-te"), "stacks"),
-                       library() / "stacks");
+      cost::read_stack(file_of(reader.at("stack"), "stacks"), library() / "stacks");
   Run run{.origin = {reader.file(), reader.path(), {reader.file()}},
           .name = name,
           .compared = {.baseline = baseline},
@@ -334,7 +327,8 @@ namespace {
 JsonReader layered(const JsonReader& defaults, const Json& settings, const std::string& name,
                    const std::string& path) {
   const Json named = Json(settings).set("name", name);
-  return JsonReader::from_text(named.text(), defaults.file(), path).over(defaults);
+  return with_what_follows(
+      JsonReader::from_text(named.text(), defaults.file(), path).over(defaults));
 }
 
 }  // namespace
@@ -397,7 +391,7 @@ Scenario scenario_of(const JsonReader& written, const std::optional<cost::Profil
   const JsonReader reader = with_named_presets(written);
   const std::string& file = reader.file();
   static_cast<void>(reader.find("$schema"));  // for editors
-  Scenario scenario{.file = file, .question = reader.at("question").text(), .runs = {}};
+  Scenario scenario{.file = file, .question = question_of(reader), .runs = {}};
   if (const auto space = reader.find("search")) {
     if (!reader.has("runs")) space->fail("\"runs\" beside it, or `stratagem search`");
     space->skip();
@@ -412,6 +406,7 @@ Scenario scenario_of(const JsonReader& written, const std::optional<cost::Profil
     if (const auto name = defaults->find("name")) name->fail("a name in every run, and none here");
     for (JsonReader& run : runs) run = run.over(*defaults);
   }
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i] = named_by_place(runs[i], i);
   check_names(runs, reader);
   const std::string baseline = reader.find("baseline") ? reader.at("baseline").text() : "";
   if (!changes.empty()) {
@@ -424,7 +419,8 @@ Scenario scenario_of(const JsonReader& written, const std::optional<cost::Profil
     runs = std::move(all);
     check_names(runs, JsonReader::from_text("{}", file));
   }
-  for (const JsonReader& run : runs) {
+  for (JsonReader& run : runs) {
+    run = with_what_follows(run);
     scenario.runs.push_back(read_changed(run, baseline, instead, changes));
     std::ranges::copy(keys_of_no_use(scenario.runs.back(), run),
                       std::back_inserter(scenario.runs.back().compared.remarks));

@@ -43,12 +43,14 @@ void check_experts(Options& options, const JsonReader& strategy) {
 }  // namespace
 
 Strategy expert_parallel() {
-  return {{{"expert", &Options::expert, whole(1),
-            "consecutive data-parallel ranks that divide the experts of a layer: two all-to-alls a "
-            "layer and pass; divides `data` and `experts`"}},
-          &divide_experts,
-          &check_experts,
-          {.within = "dp"}};
+  return {
+      {Option<Options>("expert", &Options::expert, whole(1),
+                       "consecutive data-parallel ranks that divide the experts of a layer: two "
+                       "all-to-alls a layer and pass; divides `data` and `experts`")
+           .worth_where("experts", {1, 2, 4, 8, 16, 32, 64})},
+      &divide_experts,
+      &check_experts,
+      {.within = "dp"}};
 }
 
 }  // namespace stratagem::strategies

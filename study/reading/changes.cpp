@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "base/input_error.hpp"
@@ -123,6 +125,18 @@ std::vector<std::string> parted(const std::string& text) {
   return parts;
 }
 
+/// "1..8", "1-8" and "1:8" are no lists: which of the numbers between?
+void check_no_range(const std::string& key, const std::string& value, const std::string& from) {
+  std::smatch ends;
+  static const std::regex range(R"((\d{1,9})(\.\.|-|:)(\d{1,9}))");
+  if (!std::regex_match(value, ends, range)) return;
+  std::string list;
+  const std::int64_t last = std::stoll(ends[3]);
+  for (std::int64_t n = std::max<std::int64_t>(1, std::stoll(ends[1])); n <= last; n *= 2)
+    list += (list.empty() ? "" : ",") + std::to_string(n);
+  throw InputError(from, "", "each value, as in " + key + "=" + list, value);
+}
+
 /// JSON, or a word.
 Json value_of(const std::string& text) {
   try {
@@ -186,6 +200,7 @@ KeyValues read_change(const std::string& text, bool several, const std::string& 
   for (const std::string& value : values) {
     if (value.empty()) throw InputError(from, "", "a value between commas", text);
     check_holds(change.path, value, from);
+    if (several) check_no_range(text.substr(0, equals), value, from);
     if (std::ranges::count(values, value) > 1)
       throw InputError(change.option, "", "each value once", value + " twice");
     change.values.push_back(value_of(value));

@@ -86,6 +86,8 @@ void read_price(const JsonReader& reader, topology::NodeDesign& design) {
 
 }  // namespace
 
+std::string gpu_of(const JsonReader& reader) { return read_servers(reader).design.gpu; }
+
 ClusterChoice read_cluster(const JsonReader& reader) {
   topology::NodeFile server = read_servers(reader);
   read_host_memory(reader, server.design);

@@ -17,6 +17,9 @@ struct ClusterChoice {
 /// Throws InputError.
 ClusterChoice read_cluster(const JsonReader& reader);
 
+/// The profile of a cluster's GPU, as its preset or its server's file names it. Throws InputError.
+std::string gpu_of(const JsonReader& reader);
+
 /// Of two keys of which one replaces the other, the one that counts: a run's own hides that of the
 /// defaults, which is marked as read.
 std::string chosen(const JsonReader& reader, const std::string& one, const std::string& other);

@@ -338,6 +338,37 @@ TEST_CASE("a model that is set takes the place of the files'") {
   CHECK(run.at("model").dump() == R"({"preset":"llama-3-8b","sequence":32})");
 }
 
+TEST_CASE("a script's lines for Slurm say the GPUs, unless its launcher does") {
+  const std::string model =
+      "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
+      "--max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 64 --bf16\n";
+  const auto gpus = [&](const std::string& lines, const std::string& launcher) {
+    const Settings settings = read("#!/bin/bash\n" + lines + launcher + " " + model);
+    CHECK(told(settings).count("--nodes") == 0);
+    const auto found = JsonReader::from_text(settings.cluster.text(), "read").find("gpus");
+    return found ? found->whole_number() : 0;
+  };
+  const std::string slurm =
+      "#SBATCH --nodes=4\n#SBATCH --gres=gpu:h100:8\n#SBATCH --time=01:00:00\n";
+  CHECK(gpus(slurm, "srun python") == 32);
+  CHECK(gpus("#SBATCH -N 2\n#SBATCH --gpus-per-node=4\n", "srun python") == 8);
+  CHECK(gpus(slurm, "torchrun --nnodes $SLURM_NNODES --nproc-per-node $SLURM_GPUS_ON_NODE") == 32);
+  CHECK(gpus(slurm, "torchrun --nnodes 2 --nproc-per-node 4") == 8);
+  CHECK(gpus("# SBATCH --nodes=4\n#SBATCH --job-name=n\n", "srun python") == 0);
+}
+
+TEST_CASE("DeepSpeed's three sizes of a batch say the data ranks, and must agree") {
+  const auto config = [](int all, int each, int steps) {
+    return "{\"train_batch_size\": " + std::to_string(all) +
+           ", \"train_micro_batch_size_per_gpu\": " + std::to_string(each) +
+           ", \"gradient_accumulation_steps\": " + std::to_string(steps) + "}";
+  };
+  const JsonReader run = run_of({config(64, 2, 4)}, {"model=llama-3-8b"});
+  CHECK(run.at("cluster").at("gpus").whole_number() == 8);
+  CHECK(run.at("training").at("global_batch").whole_number() == 64);
+  CHECK_THROWS_AS(read(config(60, 2, 4)), InputError);
+}
+
 TEST_CASE("DeepSpeed without 16 bits trains in 32") {
   const auto precision = [](const std::string& more) {
     const Settings settings = read(R"({"train_batch_size": 8)" + more + "}");

@@ -36,6 +36,13 @@ TEST_CASE("errors of keys that were set begin with the option") {
         "--set tensor=x: expected a whole number from 1 to 1000000, found \"x\"");
   CHECK_THAT(said("--grid micro_batch=2,x"),
              StartsWith("--grid micro_batch=2,x: expected a whole number"));
+  CHECK(said("--grid tensor=1..8") ==
+        "--grid: expected each value, as in tensor=1,2,4,8, found 1..8");
+  CHECK_THAT(said("--set gpu=8"), ContainsSubstring("did you mean \"gpus\"?"));
+  CHECK(said("--set 'global_batch=4M tokens'") ==
+        "--set global_batch=4M tokens: expected samples, not tokens (tokens over the sequence): a "
+        "whole number from 1 to 1000000, found \"4M tokens\"");
+  CHECK_THAT(said("--set global_batch=4000000"), ContainsSubstring("found 4000000 ("));
   CHECK_THAT(said("--set strategy.tensr=2"),
              StartsWith("--set strategy.tensr=2: expected one of the known keys (did you mean "));
   CHECK_THAT(
@@ -122,6 +129,9 @@ TEST_CASE("a word too many, an option without its value and a library behind the
              StartsWith("stratagem: --columns takes a value: "));
   CHECK_THAT(run("simulate a.json -set tensor=4", folder).err,
              StartsWith("stratagem: no option -set (did you mean --set?)"));
+  CHECK(run("simulate a.json --report r.pdf", folder).err ==
+        "stratagem: --report: expected a file that ends in .html, found r.pdf\n");
+  CHECK_FALSE(folder.has("r.pdf"));
   CHECK_THAT(run("import a.sh -ob.json", folder).err, StartsWith("a.sh: "));  // -o FILE in one word
   CHECK(run("list profiles --library no", folder).err ==
         "--library: expected a folder, found no\n");

@@ -198,7 +198,8 @@ TEST_CASE("the schema of scenarios refuses what the program refuses") {
   refused("\"layers\": 2", "\"layers\": 0", "/defaults/model/layers");
   refused("\"25 MiB\"", "\"25 ms\"", "/runs/1/strategy/bucket");
   refused("\"dgx-2\"", "\"dgx-3\"", "/defaults/cluster/preset");
-  refused("\"name\": \"four\", ", "", "/runs/1");
+  refused("\"25 MiB\"}", R"("25 MiB"}, "measured": {"iteration_time": {"source": "a table"}})",
+          "/runs/1/measured/iteration_time");
   refused("\"gpus\": 4", R"("gpus": 4, "fabric": {"kind": "fat_trees"})",
           "/defaults/cluster/fabric/kind");
 }

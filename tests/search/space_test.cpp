@@ -74,7 +74,7 @@ TEST_CASE("a key that nobody names takes what its option declares as worth tryin
   std::set<std::string> swept, declared = {"micro_batch"};
   for (const Dimension& one : all.dimensions()) swept.insert(one.key);
   for (const OptionText& option : strategies::option_texts()) {
-    if (!option.tried.empty()) declared.insert(option.key);
+    if (!option.tried.empty() && option.tried_where.empty()) declared.insert(option.key);
   }
   CHECK(swept == declared);
   CHECK(read(folder, small_space("{}", fixed)).dimensions().size() == 1);
@@ -82,6 +82,31 @@ TEST_CASE("a key that nobody names takes what its option declares as worth tryin
   // What the search names counts, whatever the defaults say.
   CHECK(read(folder, small_space(R"({"zero": "any"})", fixed, R"(, "micro_batch": 1)")).size() ==
         4);
+}
+
+TEST_CASE("degrees worth trying are powers of two, and what else divides the GPUs") {
+  const TemporaryFolder folder;
+  const auto values = [&](const std::string& text, const std::string& key) {
+    std::vector<std::string> all;
+    const Space space = read(folder, text);
+    const auto one = std::ranges::find(space.dimensions(), key, &Dimension::key);
+    if (one != space.dimensions().end())
+      for (const Json& value : one->values) all.push_back(value.text());
+    return all;
+  };
+  using Words = std::vector<std::string>;
+  std::string text = small_space("{}");
+  CHECK(values(text, "tensor") == Words{"1", "2", "4", "8"});
+  text.replace(text.find("\"gpus\": 4"), 9, "\"gpus\": 24");
+  CHECK(values(text, "tensor") == Words{"1", "2", "3", "4", "6", "8"});
+  CHECK(values(text, "pipeline") ==
+        Words{"1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "64"});
+  CHECK(values(text, "expert").empty());
+  text.replace(text.find("\"layers\": 4"), 11, "\"layers\": 4, \"experts\": 8");
+  CHECK(values(text, "expert") ==
+        Words{"1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "64"});
+  CHECK(values(small_space(R"({"gpus": [6, 4]})"), "tensor") ==
+        Words{"1", "2", "3", "4", "6", "8"});
 }
 
 TEST_CASE("every key of a search acts") {

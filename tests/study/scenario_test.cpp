@@ -328,3 +328,22 @@ TEST_CASE("fp8 runs on a profile that has constants for it, and on no other") {
              ContainsSubstring("/runs/1/training/precision") &&
                  ContainsSubstring("a100-sxm4-80gb has constants for (with stack "));
 }
+
+TEST_CASE(
+    "what a scenario does not say follows from its file, from a run's place and its cluster") {
+  const std::string training =
+      R"("model": "llama-2-7b", "stack": "plain", "training": {"global_batch": 8, "micro_batch": 1,
+      "precision": "fp16", "optimizer": "none"}})";
+  const std::string runs = R"("runs": [{"cluster": {"preset": "dgx-2", "gpus": 1}},
+      {"cluster": {"preset": "dgx-h100", "gpus": 1}},
+      {"name": "own", "cluster": {"preset": "dgx-h100", "gpus": 1}, "profile": "v100-sxm3"}]})";
+  const study::Scenario scenario = read("{\"defaults\": {" + training + ", " + runs);
+  CHECK(scenario.question == "a");
+  REQUIRE(scenario.runs.size() == 3);
+  CHECK(scenario.runs[0].name == "run 1");
+  CHECK(scenario.runs[1].name == "run 2");
+  CHECK(scenario.runs[2].name == "own");
+  CHECK(scenario.runs[0].profile.name == scenario.runs[0].cluster.design().gpu);
+  CHECK(scenario.runs[1].profile.name == "h100-sxm5");
+  CHECK(scenario.runs[2].profile.name == "v100-sxm3");
+}
