@@ -42,8 +42,8 @@ struct OptionText : Values {
   std::string usual;     ///< the default in words, or `must_be_there`
   /// Values that are worth trying where a search is not told which; none: the default stays.
   std::vector<Json> tried = {};
-  std::string tried_where =
-      {};  ///< a key that a model must have for that: "experts"; "": any model
+  /// A key that a model must have for that: "experts"; "": any model.
+  std::string tried_where = {};
 
   [[nodiscard]] bool required() const { return usual == must_be_there; }
 };

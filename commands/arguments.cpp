@@ -109,7 +109,7 @@ void check_word(const Options::Option& option, const std::string& name, const st
 /// anybody's.
 void check_ending(const Options::Option& option, const std::string& name, const std::string& file) {
   const std::string found = std::filesystem::path(file).extension().string();
-  if (option.ending.empty() || found.empty() || found == option.ending) return;
+  if (found.empty() || found == option.ending) return;
   throw UsageError(
       fmt::format("{}: expected a file that ends in {}, found {}", name, option.ending, file));
 }
@@ -192,7 +192,7 @@ Arguments::Arguments(const Options& options, const std::vector<std::string>& lin
     const std::string shown = options.is_positional(name) ? name : "--" + name;
     if (option.kind == Options::Kind::whole || option.kind == Options::Kind::real)
       check_number(option, shown, text(name));
-    check_ending(option, shown, option.kind == Options::Kind::text ? text(name) : "");
+    if (!option.ending.empty()) check_ending(option, shown, text(name));
     if (option.words.empty()) continue;
     if (option.kind == Options::Kind::text) check_word(option, shown, text(name));
     if (option.kind == Options::Kind::texts)

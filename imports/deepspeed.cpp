@@ -1,6 +1,7 @@
 // DeepSpeed's JSON configuration (deepspeed/runtime/config.py and zero/config.py).
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <map>
 
 #include "base/input_error.hpp"
@@ -82,7 +83,7 @@ void read_batch(Said& said, Settings& settings) {
   if (each) settings.training.set("micro_batch", *each);
   if (all) settings.training.set("global_batch", *all);
   if (!each || !all || !settings.accumulation) return;
-  const int step = *each * *settings.accumulation;
+  const std::int64_t step = std::int64_t{*each} * *settings.accumulation;
   if (*all % step != 0) {
     throw InputError("", "/train_batch_size",
                      fmt::format("a multiple of train_micro_batch_size_per_gpu x "

@@ -51,8 +51,8 @@ Said Said::arguments(const std::string& text) {
   Said result;
   const Variables variables = variables_of(text);
   std::string name;
-  // Before the script's own arguments, which count more.
-  for (const std::string& written : words_of_script(asked_of_slurm(text) + "\n" + text)) {
+  // Before the script's own arguments, which count more. "=" ends them: it is no argument's value.
+  for (const std::string& written : words_of_script(asked_of_slurm(text) + " =\n" + text)) {
     const std::string word = replaced(written, variables);
     if (word.size() > 2 && word.starts_with("--")) {
       const std::size_t equals = std::min(word.find('='), word.size());
@@ -97,12 +97,16 @@ Said Said::json(const std::string& text, const std::string& file) {
 
 void Said::rename(const std::string& from, const std::string& to) {
   const auto found = values_.find(from);
-  if (found == values_.end() || values_.contains(to)) return;
-  values_[to] = found->second;
-  values_.erase(found);
-  texts_[to] = texts_.at(from);
-  if (const auto unset = unset_.find(from); unset != unset_.end()) unset_[to] = unset->second;
-  std::ranges::replace(order_, from, to);
+  if (found == values_.end()) return;
+  if (values_.contains(to)) {  // it counts more
+    std::erase(order_, from);
+  } else {
+    values_[to] = found->second;
+    texts_[to] = texts_.at(from);
+    if (const auto unset = unset_.find(from); unset != unset_.end()) unset_[to] = unset->second;
+    std::ranges::replace(order_, from, to);
+  }
+  values_.erase(from);
 }
 
 std::optional<std::string> Said::take(const std::string& name) {

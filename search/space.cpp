@@ -126,7 +126,7 @@ JsonReader defaults_of(const JsonReader& scenario, const std::vector<study::KeyV
         "its strategy that is sought",
         "no \"search\"");
   const JsonReader defaults = scenario.at("defaults");
-  return study::with_what_follows(
+  return study::with_profile_of_gpu(
       changes.empty() ? defaults
                       : study::set_over(study::variants(changes).front().settings, defaults));
 }

@@ -327,7 +327,7 @@ namespace {
 JsonReader layered(const JsonReader& defaults, const Json& settings, const std::string& name,
                    const std::string& path) {
   const Json named = Json(settings).set("name", name);
-  return with_what_follows(
+  return with_profile_of_gpu(
       JsonReader::from_text(named.text(), defaults.file(), path).over(defaults));
 }
 
@@ -420,7 +420,7 @@ Scenario scenario_of(const JsonReader& written, const std::optional<cost::Profil
     check_names(runs, JsonReader::from_text("{}", file));
   }
   for (JsonReader& run : runs) {
-    run = with_what_follows(run);
+    run = with_profile_of_gpu(run);
     scenario.runs.push_back(read_changed(run, baseline, instead, changes));
     std::ranges::copy(keys_of_no_use(scenario.runs.back(), run),
                       std::back_inserter(scenario.runs.back().compared.remarks));

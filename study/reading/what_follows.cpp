@@ -47,7 +47,7 @@ JsonReader named_by_place(const JsonReader& run, std::size_t place) {
   return run.over(JsonReader::from_text(name.text(), run.file(), run.path()));
 }
 
-JsonReader with_what_follows(const JsonReader& run) {
+JsonReader with_profile_of_gpu(const JsonReader& run) {
   const auto cluster = run.find("cluster");
   if (run.has("profile") || !cluster || !cluster->is_object()) return run;
   if (!cluster->has("preset") && !cluster->has("node")) return run;

@@ -344,7 +344,11 @@ TEST_CASE("a script's lines for Slurm say the GPUs, unless its launcher does") {
       "--max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 64 --bf16\n";
   const auto gpus = [&](const std::string& lines, const std::string& launcher) {
     const Settings settings = read("#!/bin/bash\n" + lines + launcher + " " + model);
-    CHECK(told(settings).count("--nodes") == 0);
+    for (const std::string& what : told(settings)) {
+      INFO(what);
+      CHECK_FALSE(what.starts_with("--nodes"));
+      CHECK_FALSE(what.starts_with("--gpus-per-node"));
+    }
     const auto found = JsonReader::from_text(settings.cluster.text(), "read").find("gpus");
     return found ? found->whole_number() : 0;
   };
@@ -354,6 +358,7 @@ TEST_CASE("a script's lines for Slurm say the GPUs, unless its launcher does") {
   CHECK(gpus("#SBATCH -N 2\n#SBATCH --gpus-per-node=4\n", "srun python") == 8);
   CHECK(gpus(slurm, "torchrun --nnodes $SLURM_NNODES --nproc-per-node $SLURM_GPUS_ON_NODE") == 32);
   CHECK(gpus(slurm, "torchrun --nnodes 2 --nproc-per-node 4") == 8);
+  CHECK(gpus(slurm + "export NCCL_DEBUG=INFO\n", "srun python") == 32);
   CHECK(gpus("# SBATCH --nodes=4\n#SBATCH --job-name=n\n", "srun python") == 0);
 }
 
